@@ -69,7 +69,7 @@ const shapes = {
 /** The subjects. Each loads its decoder, and then calls `take` with arrays of rows, without the header row. */
 const runs = {
   "ours, NULL told": async () => {
-    const { decodeCsv } = await import("../dist/src/csv/index.js");
+    const { decodeCsv } = await import("../dist/src/data/csv/index.js");
     return async (stream, take) => {
       for await (const { rows } of decodeCsv(stream)) {
         take(rows);
@@ -77,7 +77,7 @@ const runs = {
     };
   },
   "ours row by row, NULL told": async () => {
-    const { csvRows } = await import("../dist/src/csv/index.js");
+    const { csvRows } = await import("../dist/src/data/csv/index.js");
     return async (stream, take) => {
       for await (const row of csvRows(stream)) {
         take([row]);
@@ -85,7 +85,7 @@ const runs = {
     };
   },
   "ours as records, NULL told": async () => {
-    const { csvRecords } = await import("../dist/src/csv/index.js");
+    const { csvRecords } = await import("../dist/src/data/csv/index.js");
     return async (stream, take) => {
       let columns;
       for await (const record of csvRecords(stream)) {

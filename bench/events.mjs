@@ -21,8 +21,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { WebSocket, WebSocketServer } from "ws";
 import { ObserveEventBusResponseSchema, TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
 import { BusEventSchema, BusEventType } from "../dist/gen/vega/events/v1/events_pb.js";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 
 const self = fileURLToPath(import.meta.url);
 /** Events of one message. Their JSON has less than 64 KiB, the longest line of a gateway. */

@@ -11,8 +11,8 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient, openArchive, TradewireError } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 import { startLink } from "./link.mjs";
 
 const runs = Number(process.argv[2] ?? 100);

@@ -19,7 +19,7 @@ const jest = [
   "--config",
   "test/jest.full.config.mjs",
 ];
-const { status } = spawnSync(process.execPath, [...jest, "test/archive/fuzz"], {
+const { status } = spawnSync(process.execPath, [...jest, "test/data/archive/fuzz"], {
   cwd: root,
   stdio: "inherit",
   env: { ...process.env, FUZZ_CASES: values.cases, FUZZ_SEED: values.seed },

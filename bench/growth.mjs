@@ -10,8 +10,8 @@ import { createServer as createHttp2Server } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway } from "../compiled/src/devnode/gateway.js";
-import { TradingDataService } from "../dist/src/api/index.js";
+import { createGateway } from "../compiled/src/node/gateway.js";
+import { TradingDataService } from "../dist/src/client/api/index.js";
 import { createClient } from "../dist/src/index.js";
 
 const MARKS = [0, 1000, 5000, 10_000];

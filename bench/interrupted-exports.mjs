@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import JSZip from "jszip";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 import { createRandom } from "./soak/random.mjs";
 
 const { values } = parseArgs({

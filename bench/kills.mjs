@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient, TradewireError } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 
 const SEGMENTS = 20;
 const REQUEST = { table: "market_data", fromBlock: 1, toBlock: SEGMENTS * 1000 };

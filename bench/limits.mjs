@@ -2,8 +2,8 @@
 // refused, and must take at most 1.15 of the time that the limit allows. Run after `npm run build`:
 // node bench/limits.mjs [--calls 5000] [--at-once 32] [--page-size 10] [--transport grpc]
 import { parseArgs } from "node:util";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 
 const { values } = parseArgs({
   options: {

@@ -158,7 +158,7 @@ async function startWorker(shared) {
 
 /** Make archives in a worker, one after the other. */
 async function work() {
-  const { writeArchiveFiles } = await import("../compiled/src/zip/write-zip.js");
+  const { writeArchiveFiles } = await import("../compiled/src/data/zip/write-zip.js");
   const { csv, rounds, waitMs } = workerData;
   const never = new Int32Array(new SharedArrayBuffer(4));
   async function* content(count) {

@@ -33,7 +33,7 @@ const subjects = {
 };
 
 async function tradewire(threads) {
-  const { solve } = await import("../compiled/src/transaction/proof-of-work.js");
+  const { solve } = await import("../compiled/src/trade/transaction/proof-of-work.js");
   return async (task, difficulty) => solved(await solve({ ...task, difficulty, threads }));
 }
 

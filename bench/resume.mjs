@@ -13,8 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startDevnode } from "../dist/src/devnode/index.js";
 import { openArchive } from "../dist/src/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 import { startLink } from "./link.mjs";
 
 const BLOCKS = 1000;

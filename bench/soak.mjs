@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { DEV_MNEMONIC } from "../compiled/src/devnode/devnode-options.js";
+import { DEV_MNEMONIC } from "../compiled/src/node/devnode-options.js";
 import { freePort } from "../test/support/free-port.mjs";
 import { startLink } from "./link.mjs";
 import { end, startNode } from "./node-process.mjs";

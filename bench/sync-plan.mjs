@@ -284,7 +284,7 @@ async function ours() {
     import("../dist/src/index.js"),
     import("../dist/src/sync/index.js"),
     import("../compiled/src/sync/node-history.js"),
-    import("../compiled/src/schema/table-names.js"),
+    import("../compiled/src/data/schema/table-names.js"),
   ]);
   return { ...main, ...sync, checkHistory: nodeHistory.checkHistory, tableNames: tables.tableNames };
 }

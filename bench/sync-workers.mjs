@@ -11,7 +11,7 @@ import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { startDevnode } from "../dist/src/devnode/index.js";
+import { startDevnode } from "../dist/src/node/index.js";
 import { startServer } from "../test/support/postgres-server.mjs";
 import { compare } from "./same-rows.mjs";
 

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { TradingDataService } from "../dist/src/api/index.js";
+import { TradingDataService } from "../dist/src/client/api/index.js";
 import { createTableSql, createTypesSql } from "../dist/src/index.js";
 import { startServer } from "../test/support/postgres-server.mjs";
 import { BLOCKS, CHAIN, nameOf, schema, writeArchives } from "./trades.mjs";

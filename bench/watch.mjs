@@ -1,7 +1,7 @@
 // What it takes to show a sync of a large history: 300,000 segments of 15 tables in a made-up sink, whose ledger is read
 // entry by entry. `npm run build && node --expose-gc bench/watch.mjs [SEGMENTS]`
 import { gzipSync } from "node:zlib";
-import { tableNames } from "../compiled/src/schema/table-names.js";
+import { tableNames } from "../compiled/src/data/schema/table-names.js";
 import { coverageOf } from "../compiled/src/sync/watch/coverage-picture.js";
 import { createSyncState } from "../compiled/src/sync/watch/sync-state.js";
 

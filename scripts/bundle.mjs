@@ -7,20 +7,20 @@ import { rolldown } from "rolldown";
 
 const entries = [
   "src/index",
-  "src/archive/index",
-  "src/csv/index",
-  "src/transaction/index",
-  "src/transport/index",
-  "src/api/index",
-  "src/devnode/index",
-  "src/opentelemetry/index",
+  "src/data/archive/index",
+  "src/data/csv/index",
+  "src/trade/transaction/index",
+  "src/wire/transport/index",
+  "src/client/api/index",
+  "src/node/index",
+  "src/wire/opentelemetry/index",
   "src/sync/index",
   "src/sync/contract/index",
-  "src/intent/contract/index",
+  "src/trade/intent/contract/index",
   "src/cli/main",
   // For tests, which run the command without a process, and replace the runtime; the package does not export them.
   "src/cli/program",
-  "src/runtime/index",
+  "src/base/runtime/index",
 ];
 /** A module that tsc has compiled. */
 const COMPILED = /\/compiled\/(src|gen)\/.*\.js$/;
@@ -44,15 +44,15 @@ async function load(id) {
 
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
-  ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|lazy)\.js$)/],
+  ["call-key", /\/compiled\/src\/wire\/transport\/call-key\.js$/],
+  ["errors", /\/compiled\/src\/base\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|lazy)\.js$)/],
   ["definitions", /\/compiled\/gen\/client\//],
-  ["csv", /\/compiled\/src\/csv\/index\.js$/],
-  ["archive", /\/compiled\/src\/(archive\/index|zip\/archive-end)\.js$/],
-  ["transaction", /\/compiled\/src\/(transaction\/index|input\/message-init)\.js$/],
-  ["json", /\/compiled\/src\/json\/json-values\.js$/],
+  ["csv", /\/compiled\/src\/data\/csv\/index\.js$/],
+  ["archive", /\/compiled\/src\/data\/(archive\/index|zip\/archive-end)\.js$/],
+  ["transaction", /\/compiled\/src\/(trade\/transaction\/index|base\/input\/message-init)\.js$/],
+  ["json", /\/compiled\/src\/wire\/json\/json-values\.js$/],
   ["program", /\/compiled\/src\/cli\/(process|program)\.js$/],
-  ["client", /\/compiled\/src\/(index|transport\/keepalive)\.js$/],
+  ["client", /\/compiled\/src\/(index|wire\/transport\/keepalive)\.js$/],
   ["command", /\/compiled\/src\/cli\/(client|client-options|command-files|parsers|print-rows|progress)\.js$/],
 ].map(([name, test], index, { length }) => ({ name, test, priority: length - index }));
 

@@ -1,90 +1,29 @@
-// What each module of src/ may import: itself, and the modules listed. Further rules are below the table.
-const modules = {
-  api: [],
-  errors: [],
-  runtime: [], // Clocks, timers and randomness: every module may know it.
-  signal: ["errors"],
-  input: ["errors"],
-  config: ["errors", "input", "schema", "json", "file"],
-  json: ["errors", "input"],
-  "http-server": [],
-  schema: ["errors", "input"],
-  // What a sync and a journal check in PostgreSQL, and how they read its values.
-  postgres: ["errors"],
-  "http-rule": ["errors", "input", "json", "file"],
-  transport: ["config", "errors", "input", "json", "http-rule", "signal", "file"],
-  // Its import loads little else of ours: of errors it knows their types, and how options are checked.
-  opentelemetry: ["errors", "input", "transport"],
-  zip: ["errors", "input", "signal"],
-  csv: ["errors", "input"],
-  file: ["errors", "input"],
-  archive: ["errors", "input", "json", "schema", "zip", "csv", "file"],
-  history: ["errors", "input", "json", "schema", "signal", "zip", "csv", "file", "archive"],
-  listing: ["errors", "input", "json", "signal"],
-  // A follow hands out the rows of history, and then those of new segments.
-  live: ["errors", "input", "json", "signal", "schema", "csv", "archive", "history", "listing", "transaction"],
-  // Decimals, the order book and the account: state that is built from listings and streams.
-  market: ["errors", "input", "json", "signal", "listing", "live"],
-  ledger: ["errors", "input", "json", "signal", "csv", "file", "listing"],
-  transaction: ["errors", "input", "json", "signal", "file"],
-  // An intent is a transaction whose outcome is followed until it has one.
-  intent: ["errors", "input", "signal", "file", "postgres", "transaction", "live"],
-  // A policy is checked against the party's orders, positions and the markets' prices, before anything is signed.
-  guard: ["errors", "input", "signal", "listing", "transaction", "live", "market"],
-  // A process that signs for others, and what connects to it.
-  signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction", "guard"],
-  // A lease is renewed by transactions, for the orders and positions that an account shows.
-  lease: ["errors", "input", "signal", "transaction", "live", "market"],
-  sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "postgres", "archive", "history"],
-  devnode: [
-    "errors",
-    "input",
-    "json",
-    "schema",
-    "http-rule",
-    "http-server",
-    "zip",
-    "csv",
-    "file",
-    "archive",
-    "history",
-    "ledger",
-    "transaction",
-  ],
-  // The client puts the modules together.
-  client: [
-    "errors",
-    "input",
-    "signal",
-    "config",
-    "schema",
-    "history",
-    "listing",
-    "ledger",
-    "live",
-    "intent",
-    "lease",
-    "guard",
-    "market",
-    "transaction",
-    "transport",
-  ],
+// The rooms of src/, and what each may import beside itself. `cli` has a rule of its own below.
+const rooms = {
+  base: [], // Errors, clocks and randomness, signals, checks of input, files, HTTP servers.
+  wire: ["base"], // Configuration, JSON, HTTP rules, transports, tracing.
+  data: ["base", "wire"], // Exports: archives, CSV, tables, history, listings, the ledger.
+  trade: ["base", "wire", "data"], // Transactions and what is observed of them: outcomes, intents, state, policies, keys.
+  client: ["base", "wire", "data", "trade"], // Puts the others together.
+  sync: ["base", "wire", "data"], // History into tables.
+  node: ["base", "wire", "data", "trade"], // The local node.
 };
 
 // The command uses what any user of the package can import, the modules of small helpers, and these modules.
 const innerModulesOfCommand = {
   // The command reads a configuration's file once for several arguments, completes values, and prints the table of keys.
-  config: ["config-files", "config-schema", "config-sources", "load-config", "loopback", "proxy"],
+  "wire/config": ["config-files", "config-schema", "config-sources", "load-config", "loopback", "proxy"],
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
-  archive: ["open-archive", "save-archive"],
-  csv: ["csv-format", "encode-csv"],
-  file: ["atomic-file", "bounded-file", "device", "save-target", "trusted-file"],
-  history: ["data-node-lag", "export-request", "segments"],
-  listing: ["paging-method"],
+  "data/archive": ["open-archive", "save-archive"],
+  "data/csv": ["csv-format", "encode-csv"],
+  "base/file": ["atomic-file", "bounded-file", "device", "save-target", "trusted-file"],
+  "data/history": ["data-node-lag", "export-request", "segments"],
+  "data/listing": ["paging-method"],
   // `--watch` decides which of two records is older as an account does.
-  live: ["event-types", "follow-cursor", "reconnect", "record-age"],
-  schema: ["profile", "table-names"],
-  zip: ["archive-source"],
+  "trade/live": ["event-types", "follow-cursor", "reconnect", "record-age"],
+  base: ["profile"],
+  "data/schema": ["table-names"],
+  "data/zip": ["archive-source"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
   sync: [
     "divergence",
@@ -94,26 +33,22 @@ const innerModulesOfCommand = {
     "sinks/sink-columns",
   ],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
-  transaction: ["deadline", "input-data", "signature", "signing-chain", "submission", "verify-transaction"],
+  "trade/transaction": ["deadline", "input-data", "signature", "signing-chain", "submission", "verify-transaction"],
   // `call` calls methods of any definitions.
-  "http-rule": ["http-rule", "request-fields"],
-  transport: ["layers/library-errors", "method", "transport"],
+  "wire/http-rule": ["http-rule", "request-fields"],
+  "wire/transport": ["library-errors", "method", "transport"],
 };
 
-/** The files of a module, and what every module may know. */
-const inModule = (name) => `^src/${name}/`;
+/** The files of a folder of src/. */
+const inFolder = (name) => `^src/${name}/`;
 const GENERATED = "^gen/";
-const RUNTIME = inModule("runtime");
 
-const ofModules = Object.entries(modules).map(([name, known]) => ({
+const ofRooms = Object.entries(rooms).map(([name, known]) => ({
   name: `${name}-knows`,
-  comment: `src/${name} may know: gen, runtime${known.map((other) => `, ${other}`).join("")}`,
+  comment: `src/${name} may know: ${["gen", ...known].join(", ")}`,
   severity: "error",
-  from: { path: inModule(name) },
-  to: {
-    path: "^(src|gen|test|bench)/",
-    pathNot: [GENERATED, RUNTIME, inModule(name), ...known.map(inModule)],
-  },
+  from: { path: inFolder(name) },
+  to: { path: "^(src|gen|test|bench)/", pathNot: [GENERATED, ...[name, ...known].map(inFolder)] },
 }));
 
 /** @type {import("dependency-cruiser").IConfiguration} */
@@ -133,26 +68,27 @@ export default {
       from: { path: GENERATED },
       to: { path: "^src/" },
     },
-    ...ofModules,
+    ...ofRooms,
     {
-      name: "new-module",
-      comment: "A module is entered in the table above before something is put into it.",
+      name: "no-circle-of-folders",
+      comment: "Folders of a room that need each other are one folder, or lack a third.",
       severity: "error",
-      from: { path: "^src/([^/]+)/", pathNot: [...Object.keys(modules), "cli"].map(inModule) },
-      to: {},
+      scope: "folder",
+      from: { path: "^src/[^/]+/[^/]+$" },
+      to: { circular: true, path: "^src/[^/]+/[^/]+$" },
     },
     {
       name: "cli-entries",
       comment: "The command uses public entries, small helpers, and the inner modules listed above.",
       severity: "error",
-      from: { path: inModule("cli") },
+      from: { path: inFolder("cli") },
       to: {
         path: "^(src|gen|test|bench)/",
         pathNot: [
           GENERATED,
-          inModule("cli"),
-          "^src/((archive|csv|devnode|sync|transaction|transport)/)?index\\.ts$",
-          ...["errors", "input", "json", "runtime", "signal"].map(inModule),
+          inFolder("cli"),
+          "^src/((data/archive|data/csv|node|sync|trade/transaction|wire/transport)/)?index\\.ts$",
+          ...["base/errors", "base/input", "base/runtime", "base/signal", "wire/json"].map(inFolder),
           ...Object.entries(innerModulesOfCommand).map(
             ([name, modules]) => `^src/${name}/(${modules.join("|")})\\.ts$`,
           ),
@@ -163,33 +99,38 @@ export default {
       name: "devnode-pure",
       comment: "The local node shares names, ranges and checks; what calls a node is not for it.",
       severity: "error",
-      from: { path: inModule("devnode") },
+      from: { path: inFolder("node") },
       to: {
-        path: "^src/(history/(create-export|export-request|save-in-parts)|ledger/ledger-export|archive/(open-archive|merge-archives|save-archive)|transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
+        path: "^src/(data/(history/(create-export|export-request|save-in-parts)|ledger/ledger-export|archive/(open-archive|merge-archives|save-archive))|trade/transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
       },
     },
     {
       name: "one-transport-each",
       comment: "Only the registry knows transports by their folders, and none knows another.",
       severity: "error",
-      from: { path: "^src/transport/([^/]+)/" },
-      to: { path: "^src/transport/(grpc|grpc-js|rest)/", pathNot: "^src/transport/$1/" },
+      from: { path: "^src/wire/transport/([^/]+)/" },
+      to: { path: "^src/wire/transport/(grpc|grpc-js|rest)/", pathNot: "^src/wire/transport/$1/" },
     },
     {
       name: "light-library",
       comment: "Who uses the library loads neither the local node nor the definitions of the whole interface.",
       severity: "error",
-      from: { path: "^src/((client|transport)/)?index\\.ts$" },
-      to: { path: "^src/(api|devnode|cli)/" },
+      from: { path: "^src/((client|wire/transport)/)?index\\.ts$" },
+      to: { path: "^src/(client/api|node|cli)/" },
     },
     {
       name: "light-opentelemetry",
       comment: "Tracing loads only the keys of a call's context, clocks and checks of options. Types cost nothing.",
       severity: "error",
-      from: { path: inModule("opentelemetry") },
+      from: { path: inFolder("wire/opentelemetry") },
       to: {
         path: "^(src|gen)/",
-        pathNot: [inModule("opentelemetry"), RUNTIME, "^src/transport/call-context\\.ts$", "^src/input/assert\\.ts$"],
+        pathNot: [
+          inFolder("wire/opentelemetry"),
+          inFolder("base/runtime"),
+          "^src/wire/transport/call-context\\.ts$",
+          "^src/base/input/assert\\.ts$",
+        ],
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -197,8 +138,11 @@ export default {
       name: "light-faces",
       comment: "Who needs archives, CSV or transactions alone loads nothing that calls a node.",
       severity: "error",
-      from: { path: "^src/(archive|csv|transaction)/index\\.ts$" },
-      to: { path: "^src/(config|http-rule|transport|history|listing|live|ledger|sync)/", reachable: true },
+      from: { path: "^src/(data/archive|data/csv|trade/transaction)/index\\.ts$" },
+      to: {
+        path: "^src/(wire/(config|http-rule|transport)|data/(history|listing|ledger)|trade/live|sync)/",
+        reachable: true,
+      },
     },
     {
       name: "unresolved",

@@ -15,7 +15,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   "the runtime that tests replace, in the sources as in the package": ["support/virtual-runtime.ts"],
   "rules of methods, for tests of what reads and writes them": ["support/shapes.ts", "support/any-message.ts"],
   "what examples in comments of inner modules take for granted": ["docs/given-to-comments.ts"],
-  "a program that a test starts": ["file/lock-program.ts", "sync/queue/permits-process.ts"],
+  "a program that a test starts": ["base/file/lock-program.ts", "sync/queue/permits-process.ts"],
   "a tool of its own, not a test": ["conformance/tradewire.ts", "gateway/grpc-gateway.check.ts"],
 };
 
@@ -31,7 +31,7 @@ function imported(file: string): string[] {
 /** What tests of a folder take from inside `src/`, beside the modules that they are about, is in its `inside.ts`. */
 const isDoor = (path: string) => /\/inside(\.ts)?$/.test(path);
 
-/** The module that a test is about: `test/zip/end-writers.full.test.ts` is about `src/zip/end-writers.ts`. */
+/** The module that a test is about: `test/data/zip/end-writers.full.test.ts` is about `src/data/zip/end-writers.ts`. */
 function subjects(file: string): string[] {
   const own = posix.join("src", file.replace(/(\.[\w-]+)*\.ts$/, ""));
   return file.endsWith(".test.ts") ? [own, `${own}/index`] : [];

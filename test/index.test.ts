@@ -54,7 +54,7 @@ describe("the library", () => {
     expect(await loadedBy(light)).toEqual([]);
   });
 
-  test.each(["csv", "archive", "transaction"])("loads no client for tradewire/%s", async (name) => {
+  test.each(["data/csv", "data/archive", "trade/transaction"])("loads no client for %s", async (name) => {
     const entry = pathToFileURL(resolve(`dist/src/${name}/index.js`)).href;
     expect(await loadedBy("", entry, ["client", ...heavy])).toEqual([]);
   });

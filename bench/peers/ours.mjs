@@ -1,5 +1,5 @@
 // tradewire itself, with all checks on.
-import { TradingDataService } from "../../dist/src/api/index.js";
+import { TradingDataService } from "../../dist/src/client/api/index.js";
 import { createClient, openArchive } from "../../dist/src/index.js";
 import { atOnce, count, KEY } from "./support.mjs";
 

@@ -1,4 +1,4 @@
-// Compiled from src/transaction/assembly/nonce-search.ts by compile.mjs beside it. Never edited.
+// Compiled from src/trade/transaction/assembly/nonce-search.ts by compile.mjs beside it. Never edited.
 
 /** The WebAssembly module, in base64. */
 export const nonceSearch =

@@ -1,11 +1,11 @@
-import { MAX_JSON_BYTES, transportNames, urlsOf } from "../config/config-schema.js";
-import { oneOrAll } from "../config/config-sources.js";
-import { type ConfigSources, readSources } from "../config/load-config.js";
-import { closestName } from "../errors/error-text.js";
-import { RequestError } from "../errors/index.js";
+import { closestName } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
+import { profiles } from "../base/profile.js";
+import { tableNames } from "../data/schema/table-names.js";
 import type { Config, LoadedConfig } from "../index.js";
-import { profiles } from "../schema/profile.js";
-import { tableNames } from "../schema/table-names.js";
+import { MAX_JSON_BYTES, transportNames, urlsOf } from "../wire/config/config-schema.js";
+import { oneOrAll } from "../wire/config/config-sources.js";
+import { type ConfigSources, readSources } from "../wire/config/load-config.js";
 import {
   choice,
   type FindValues,
@@ -35,7 +35,7 @@ export const profileOption = choice(
 export const clientOptions = {
   use: text("<name>", "network of your configuration file (default: TRADEWIRE_USE)", {
     ...CONNECTION,
-    completions: async () => ({ values: (await import("../config/config-files.js")).ownNetworks(process.env) }),
+    completions: async () => ({ values: (await import("../wire/config/config-files.js")).ownNetworks(process.env) }),
   }),
   config: text(
     "<file>",

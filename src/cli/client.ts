@@ -1,7 +1,7 @@
 import type { Registry } from "@bufbuild/protobuf";
+import { monotonicMs } from "../base/runtime/index.js";
 import { type Client, type Config, createClient } from "../index.js";
-import { monotonicMs } from "../runtime/index.js";
-import type { FallbackInfo, Hooks } from "../transport/index.js";
+import type { FallbackInfo, Hooks } from "../wire/transport/index.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
 

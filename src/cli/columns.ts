@@ -1,5 +1,5 @@
-import { closestName } from "../errors/error-text.js";
-import { RequestError } from "../errors/index.js";
+import { closestName } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
 import { parsed } from "./declarations.js";
 import { parseList } from "./parsers.js";
 

@@ -30,7 +30,7 @@ export const GROUPS = {
 
 const completeMethods: FindValues = async () => (await import("./api/describe.js")).completeMethods();
 const completeCodes: FindValues = async () => ({
-  values: Object.keys((await import("../errors/error-codes.js")).ERROR_CODES),
+  values: Object.keys((await import("../base/errors/error-codes.js")).ERROR_CODES),
 });
 const completeNames: FindValues = async () => (await import("./api/describe.js")).completeNames();
 

@@ -1,7 +1,7 @@
-import { ownFilePath } from "../config/config-files.js";
-import { transportsOf, urlsOf } from "../config/config-schema.js";
-import { staysOnLoopback } from "../config/loopback.js";
 import type { LoadedConfig } from "../index.js";
+import { ownFilePath } from "../wire/config/config-files.js";
+import { transportsOf, urlsOf } from "../wire/config/config-schema.js";
+import { staysOnLoopback } from "../wire/config/loopback.js";
 import type { Streams } from "./output.js";
 
 /** Explains where the URLs of the nodes come from, and how to set others. */

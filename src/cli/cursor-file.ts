@@ -1,12 +1,12 @@
 import { access, constants, readFile, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { FileError, RequestError } from "../errors/index.js";
-import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../errors/node-errors.js";
-import { saveUnverified } from "../file/atomic-file.js";
-import { refuseToReplace } from "../file/device.js";
-import { readCursor } from "../live/follow-cursor.js";
-import { type StopTimer, startTimer } from "../runtime/index.js";
-import type { TableName } from "../schema/table-names.js";
+import { FileError, RequestError } from "../base/errors/index.js";
+import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../base/errors/node-errors.js";
+import { saveUnverified } from "../base/file/atomic-file.js";
+import { refuseToReplace } from "../base/file/device.js";
+import { type StopTimer, startTimer } from "../base/runtime/index.js";
+import type { TableName } from "../data/schema/table-names.js";
+import { readCursor } from "../trade/live/follow-cursor.js";
 
 /** How long a cursor waits to be saved, in milliseconds. Many follow it in that time while the follow catches up. */
 const SAVE_MS = 1000;

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { RequestError } from "../errors/index.js";
+import { RequestError } from "../base/errors/index.js";
 import { EXAMPLES } from "./examples.js";
 import { type CommandContext, isColored, styled } from "./output.js";
 import { fullName, usageError } from "./usage-error.js";

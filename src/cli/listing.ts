@@ -1,9 +1,9 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { encodeCsv } from "../csv/index.js";
-import { parseEnumValue } from "../input/message-init.js";
-import { isJsonObject } from "../json/json-values.js";
-import { messageToJson } from "../json/message-json.js";
-import { enumName } from "../json/protobuf-json.js";
+import { parseEnumValue } from "../base/input/message-init.js";
+import { encodeCsv } from "../data/csv/index.js";
+import { isJsonObject } from "../wire/json/json-values.js";
+import { messageToJson } from "../wire/json/message-json.js";
+import { enumName } from "../wire/json/protobuf-json.js";
 import { checkColumnNames, unknownColumns } from "./columns.js";
 import { flag, type OptionValues, parsed, repeated, repeatedText } from "./declarations.js";
 import { type CommandContext, json, printable, writeOut } from "./output.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { OptionNames } from "../errors/error-text.js";
-import { tableNames } from "../schema/table-names.js";
+import type { OptionNames } from "../base/errors/error-text.js";
+import { tableNames } from "../data/schema/table-names.js";
 
 /** The flags of options whose names in the library differ: the first one that the command has. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { encodeCsv } from "../csv/index.js";
-import { isJsonObject, jsonReplacer } from "../json/json-values.js";
+import { encodeCsv } from "../data/csv/index.js";
+import { isJsonObject, jsonReplacer } from "../wire/json/json-values.js";
 import { choice, flag, type OptionSettings, type OptionValues } from "./declarations.js";
 import { type CommandContext, deliver, json, type OutputContext } from "./output.js";
 

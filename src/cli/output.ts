@@ -2,13 +2,13 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { explainLine } from "../errors/error-classes.js";
-import type { ErrorWording } from "../errors/error-text.js";
-import { truncate } from "../errors/error-text.js";
-import { TradewireError, type TypedObject } from "../errors/index.js";
+import { explainLine } from "../base/errors/error-classes.js";
+import type { ErrorWording } from "../base/errors/error-text.js";
+import { truncate } from "../base/errors/error-text.js";
+import { TradewireError, type TypedObject } from "../base/errors/index.js";
+import { raceAbort } from "../base/signal/abort.js";
 import type { LoadedConfig } from "../index.js";
-import { jsonReplacer } from "../json/json-values.js";
-import { raceAbort } from "../signal/abort.js";
+import { jsonReplacer } from "../wire/json/json-values.js";
 
 /** A stream that may be a terminal, with its size in characters. */
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };

@@ -1,5 +1,5 @@
-import { RequestError } from "../errors/index.js";
-import { MAX_TIMER_MS } from "../runtime/index.js";
+import { RequestError } from "../base/errors/index.js";
+import { MAX_TIMER_MS } from "../base/runtime/index.js";
 
 /**
  * Parses a whole number.

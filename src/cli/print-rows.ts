@@ -1,8 +1,8 @@
-import type { ArchiveFile } from "../archive/index.js";
-import { nullStringOf } from "../csv/csv-format.js";
-import type { CsvBatch, CsvRow } from "../csv/index.js";
-import { ProtocolError, RequestError } from "../errors/index.js";
-import { wait } from "../signal/wait.js";
+import { ProtocolError, RequestError } from "../base/errors/index.js";
+import { wait } from "../base/signal/wait.js";
+import type { ArchiveFile } from "../data/archive/index.js";
+import { nullStringOf } from "../data/csv/csv-format.js";
+import type { CsvBatch, CsvRow } from "../data/csv/index.js";
 import { checkColumnNames, columnsOption, unknownColumns } from "./columns.js";
 import { flag, type OptionValues, parsed, text } from "./declarations.js";
 import { type CommandContext, type OutputContext, styled, writeOut } from "./output.js";

@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from "../runtime/index.js";
+import { yieldToEventLoop } from "../base/runtime/index.js";
 import { ENDING_SIGNALS, EXIT, Interruption, interruptedCode } from "./output.js";
 import { runProgram } from "./program.js";
 import { finalExitCode, openStandardOutput, watchOutput } from "./standard-output.js";

@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
-import { type ErrorWording, wordingOf } from "../errors/error-text.js";
-import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
-import { monotonicMs } from "../runtime/index.js";
+import { type ErrorWording, wordingOf } from "../base/errors/error-text.js";
+import { OutcomeUnknownError, RequestError, TradewireError } from "../base/errors/index.js";
+import { monotonicMs } from "../base/runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";

@@ -1,4 +1,4 @@
-import { monotonicMs } from "../runtime/index.js";
+import { monotonicMs } from "../base/runtime/index.js";
 import { size, span } from "./formatting.js";
 import type { Streams } from "./output.js";
 

@@ -1,5 +1,5 @@
-import { csvLine } from "../csv/encode-csv.js";
-import type { CsvRow } from "../csv/index.js";
+import { csvLine } from "../data/csv/encode-csv.js";
+import type { CsvRow } from "../data/csv/index.js";
 import { escapedJson, printable } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
 import { describeOmissions, type Layout, layOut, rankedPlaces, tableLine, widthsOf } from "./table.js";

@@ -1,5 +1,5 @@
+import { monotonicMs, unixMs } from "../base/runtime/index.js";
 import type { GuardMode, SignerEvent } from "../index.js";
-import { monotonicMs, unixMs } from "../runtime/index.js";
 import { type CommandContext, json, printable } from "./output.js";
 
 /** How many events are printed in a period, and its length in milliseconds. Programs must not fill a disk with refusals. */

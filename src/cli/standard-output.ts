@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from "node:fs";
 import { Writable } from "node:stream";
 import { isatty } from "node:tty";
-import { errorCodes, streamError } from "../errors/node-errors.js";
+import { errorCodes, streamError } from "../base/errors/node-errors.js";
 import { type CommandOutput, EXIT, errorText, type OutputRole, type Streams } from "./output.js";
 
 /** The file descriptor of standard output. */

@@ -1,5 +1,5 @@
 import stringWidth from "fast-string-width";
-import { yieldToEventLoop } from "../runtime/index.js";
+import { yieldToEventLoop } from "../base/runtime/index.js";
 import { type OutputContext, type Streams, styled, writeOut } from "./output.js";
 
 /** The minimum width of a shortened cell, in columns of the terminal. */

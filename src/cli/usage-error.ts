@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { closestName } from "../errors/error-text.js";
-import { RequestError } from "../errors/index.js";
+import { closestName } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
 import { CommandOption } from "./declarations.js";
 
 /**

@@ -1,6 +1,6 @@
-import { ConnectionError } from "../errors/index.js";
+import { ConnectionError } from "../base/errors/index.js";
+import { lazily, startLoading } from "../base/input/lazy.js";
 import type { LoadedConfig } from "../index.js";
-import { lazily, startLoading } from "../input/lazy.js";
 import { printable, type Streams } from "./output.js";
 
 const loadOrigins = lazily(() => import("./config-origins.js"));

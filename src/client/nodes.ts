@@ -2,22 +2,22 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
-import type { Config } from "../config/config-schema.js";
-import { ConnectionError, ProtocolError, RequestError, type TradewireError } from "../errors/index.js";
-import { failureKind } from "../errors/reaction.js";
-import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
-import { isChainId } from "../input/assert.js";
-import type { CallOptions } from "../input/call-options.js";
-import { monotonicMs } from "../runtime/index.js";
-import { raceAbort } from "../signal/abort.js";
-import { atMost } from "../signal/wait.js";
-import { isUrgentKey } from "../transport/call-context.js";
-import type { Hooks } from "../transport/hooks.js";
-import type { NodeGate } from "../transport/layers/fallback.js";
-import { callError, endedInOwnWait } from "../transport/layers/library-errors.js";
-import { methodName } from "../transport/method.js";
-import { createServiceClient } from "../transport/service-client.js";
-import type { OpenNode } from "../transport/transport.js";
+import { ConnectionError, ProtocolError, RequestError, type TradewireError } from "../base/errors/index.js";
+import { failureKind } from "../base/errors/reaction.js";
+import { isChainId } from "../base/input/assert.js";
+import type { CallOptions } from "../base/input/call-options.js";
+import { monotonicMs } from "../base/runtime/index.js";
+import { raceAbort } from "../base/signal/abort.js";
+import { atMost } from "../base/signal/wait.js";
+import { type DataNodeLag, measureLag } from "../data/history/data-node-lag.js";
+import type { Config } from "../wire/config/config-schema.js";
+import { isUrgentKey } from "../wire/transport/call-context.js";
+import type { Hooks } from "../wire/transport/hooks.js";
+import type { NodeGate } from "../wire/transport/layers/fallback.js";
+import { callError, endedInOwnWait } from "../wire/transport/library-errors.js";
+import { methodName } from "../wire/transport/method.js";
+import { createServiceClient } from "../wire/transport/service-client.js";
+import type { OpenNode } from "../wire/transport/transport.js";
 
 /** The state of a node, and how it compares with the others. */
 export interface NodeStatus {

@@ -1,7 +1,7 @@
-import { BannedError, TradewireError } from "../errors/index.js";
-import { reactionTo } from "../errors/reaction.js";
-import { monotonicMs, unixMs } from "../runtime/index.js";
-import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
+import { BannedError, TradewireError } from "../base/errors/index.js";
+import { reactionTo } from "../base/errors/reaction.js";
+import { monotonicMs, unixMs } from "../base/runtime/index.js";
+import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
 import type { ReportEvent } from "./sync-events.js";
 
 /** A failure, and when the next attempt is due. Times are those of `monotonicMs()`, as the machine's clock may be set. */

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
-import { SinkError } from "../errors/index.js";
-import type { BlockRange } from "../history/segments.js";
-import { monotonicMs } from "../runtime/index.js";
-import { type TableName, tableNames } from "../schema/table-names.js";
+import { SinkError } from "../base/errors/index.js";
+import { monotonicMs } from "../base/runtime/index.js";
+import type { BlockRange } from "../data/history/segments.js";
+import { type TableName, tableNames } from "../data/schema/table-names.js";
 import type { MergedHistory } from "./node-history.js";
 import type { CoverageComparison, CoverageQuery, Divergence, Sink, TableRange, TableSummary } from "./sink.js";
 import type { LedgerEntry, MissingSegment, Segment } from "./unit.js";

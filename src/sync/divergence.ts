@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { type ErrorText, quoted } from "../errors/error-text.js";
-import { RequestError, TradewireError } from "../errors/index.js";
+import { type ErrorText, quoted } from "../base/errors/error-text.js";
+import { RequestError, TradewireError } from "../base/errors/index.js";
 import type { Divergence, HistoryMark } from "./sink.js";
 import { firstEndingAt, type Segment, type Unit } from "./unit.js";
 

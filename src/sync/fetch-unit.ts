@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { ArchiveFile } from "../archive/archive-files.js";
-import { RequestError } from "../errors/index.js";
-import { checkFile, noFile, secondFile } from "../history/expected-file.js";
-import { linkedController } from "../signal/abort.js";
+import { RequestError } from "../base/errors/index.js";
+import { linkedController } from "../base/signal/abort.js";
+import type { ArchiveFile } from "../data/archive/archive-files.js";
+import { checkFile, noFile, secondFile } from "../data/history/expected-file.js";
 import type { FetchUnit, UnitCsv } from "./sink.js";
 import type { SyncClient } from "./sync-options.js";
 import type { Measures, Unit } from "./unit.js";

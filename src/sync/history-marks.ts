@@ -1,4 +1,4 @@
-import type { BlockRange } from "../history/segments.js";
+import type { BlockRange } from "../data/history/segments.js";
 import { historyMarkedError } from "./divergence.js";
 import type { HistoryMark, Sink } from "./sink.js";
 import type { NodeHistory, Segment } from "./unit.js";

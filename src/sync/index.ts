@@ -4,8 +4,8 @@
  * @module tradewire/sync
  */
 
-export { SinkError } from "../errors/index.js";
-export type { DataNodeLag } from "../history/data-node-lag.js";
+export { SinkError } from "../base/errors/index.js";
+export type { DataNodeLag } from "../data/history/data-node-lag.js";
 export { compareCoverage, compareLedger } from "./coverage.js";
 export { DivergenceError } from "./divergence.js";
 export type { NodeLag } from "./node-history.js";

@@ -1,10 +1,10 @@
-import { quoted } from "../errors/error-text.js";
-import { ProtocolError, RequestError, TradewireError } from "../errors/index.js";
-import { reactionTo } from "../errors/reaction.js";
-import type { DataNodeLag } from "../history/data-node-lag.js";
-import { checkHistory } from "../history/segment-chain.js";
-import { linkedController } from "../signal/abort.js";
-import { throwIfAborted } from "../signal/wait.js";
+import { quoted } from "../base/errors/error-text.js";
+import { ProtocolError, RequestError, TradewireError } from "../base/errors/index.js";
+import { reactionTo } from "../base/errors/reaction.js";
+import { linkedController } from "../base/signal/abort.js";
+import { throwIfAborted } from "../base/signal/wait.js";
+import type { DataNodeLag } from "../data/history/data-node-lag.js";
+import { checkHistory } from "../data/history/segment-chain.js";
 import { historyChangedError } from "./divergence.js";
 import type { ReportEvent } from "./sync-events.js";
 import type { SyncClient } from "./sync-options.js";

@@ -1,6 +1,6 @@
-import type { TradewireError } from "../errors/index.js";
-import { monotonicMs } from "../runtime/index.js";
-import { throwIfAborted, wait } from "../signal/wait.js";
+import type { TradewireError } from "../base/errors/index.js";
+import { monotonicMs } from "../base/runtime/index.js";
+import { throwIfAborted, wait } from "../base/signal/wait.js";
 import { type Availability, createAvailability } from "./availability.js";
 import { nodeName } from "./node-history.js";
 import type { ReportEvent } from "./sync-events.js";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { FileError, RequestError } from "../errors/index.js";
-import { lazily } from "../input/lazy.js";
+import { FileError, RequestError } from "../base/errors/index.js";
+import { lazily } from "../base/input/lazy.js";
 
 /**
  * Returns a function that loads an optional peer.

@@ -1,6 +1,6 @@
-import type { BlockRange } from "../history/segments.js";
-import type { TableName } from "../schema/table-names.js";
-import { throwIfAborted } from "../signal/wait.js";
+import { throwIfAborted } from "../base/signal/wait.js";
+import type { BlockRange } from "../data/history/segments.js";
+import type { TableName } from "../data/schema/table-names.js";
 import { retryWhileUnavailable } from "./availability.js";
 import { askedTables, divergenceAt, fillGaps, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";

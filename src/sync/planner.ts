@@ -1,7 +1,7 @@
-import type { BlockRange } from "../history/segments.js";
-import { monotonicMs } from "../runtime/index.js";
-import type { TableName } from "../schema/table-names.js";
-import { wait } from "../signal/wait.js";
+import { monotonicMs } from "../base/runtime/index.js";
+import { wait } from "../base/signal/wait.js";
+import type { BlockRange } from "../data/history/segments.js";
+import type { TableName } from "../data/schema/table-names.js";
 import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
 import { askedTables, createIncrementalComparison, includeAvailable, includeEarlier } from "./coverage.js";
 import { divergenceError } from "./divergence.js";

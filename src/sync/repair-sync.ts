@@ -1,6 +1,6 @@
-import { assertKnownKeys, parseSignal } from "../input/assert.js";
-import { snapshot } from "../input/snapshot.js";
-import { throwIfAborted } from "../signal/wait.js";
+import { assertKnownKeys, parseSignal } from "../base/input/assert.js";
+import { snapshot } from "../base/input/snapshot.js";
+import { throwIfAborted } from "../base/signal/wait.js";
 import { assertSameChain } from "./divergence.js";
 import { readHistory } from "./node-history.js";
 import { type Sink, withSink } from "./sink.js";

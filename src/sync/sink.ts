@@ -1,9 +1,9 @@
-import type { UnknownPart } from "../archive/typed-rows.js";
-import { withCaller } from "../errors/caller-stack.js";
-import { RequestError } from "../errors/index.js";
-import type { BlockRange } from "../history/segments.js";
-import type { TableName } from "../schema/table-names.js";
-import { loadZip } from "../zip/load-zip.js";
+import { withCaller } from "../base/errors/caller-stack.js";
+import { RequestError } from "../base/errors/index.js";
+import type { UnknownPart } from "../data/archive/typed-rows.js";
+import type { BlockRange } from "../data/history/segments.js";
+import type { TableName } from "../data/schema/table-names.js";
+import { loadZip } from "../data/zip/load-zip.js";
 import type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
 
 /** The CSV file of a unit while it arrives. */

@@ -1,7 +1,7 @@
-import type { UnknownPart } from "../archive/typed-rows.js";
-import type { TradewireError } from "../errors/index.js";
-import { createEventReporter } from "../errors/observer.js";
-import type { DataNodeLag } from "../history/data-node-lag.js";
+import type { TradewireError } from "../base/errors/index.js";
+import { createEventReporter } from "../base/errors/observer.js";
+import type { UnknownPart } from "../data/archive/typed-rows.js";
+import type { DataNodeLag } from "../data/history/data-node-lag.js";
 import type { CoverageComparison } from "./sink.js";
 import type { LedgerEntry, NodeHistory, Unit } from "./unit.js";
 

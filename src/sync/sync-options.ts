@@ -1,9 +1,5 @@
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { RequestError, type TradewireError } from "../errors/index.js";
-import type { DataNodeLag } from "../history/data-node-lag.js";
-import { type ExportRequest, reversedRangeError } from "../history/export-request.js";
-import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";
-import type { BlockRange } from "../history/segments.js";
+import { RequestError, type TradewireError } from "../base/errors/index.js";
 import {
   assertFunction,
   assertKnownKeys,
@@ -12,9 +8,13 @@ import {
   invalidValueError,
   parsePositiveInteger,
   parseSignal,
-} from "../input/assert.js";
-import { MAX_TIMER_MS } from "../runtime/index.js";
-import { readTable, type TableName, tableNames } from "../schema/table-names.js";
+} from "../base/input/assert.js";
+import { MAX_TIMER_MS } from "../base/runtime/index.js";
+import type { DataNodeLag } from "../data/history/data-node-lag.js";
+import { type ExportRequest, reversedRangeError } from "../data/history/export-request.js";
+import type { ExportOptions, NetworkHistoryExport } from "../data/history/network-history-export.js";
+import type { BlockRange } from "../data/history/segments.js";
+import { readTable, type TableName, tableNames } from "../data/schema/table-names.js";
 import type { Sink, TableRange, TableSummary } from "./sink.js";
 import type { SyncHooks } from "./sync-events.js";
 import type { LedgerEntry, Unit } from "./unit.js";

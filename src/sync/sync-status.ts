@@ -1,8 +1,8 @@
-import { MAX_SEGMENTS } from "../history/segment-chain.js";
-import type { BlockRange } from "../history/segments.js";
-import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../input/assert.js";
-import { snapshot } from "../input/snapshot.js";
-import { type TableName, tableNames } from "../schema/table-names.js";
+import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../base/input/assert.js";
+import { snapshot } from "../base/input/snapshot.js";
+import { MAX_SEGMENTS } from "../data/history/segment-chain.js";
+import type { BlockRange } from "../data/history/segments.js";
+import { type TableName, tableNames } from "../data/schema/table-names.js";
 import { askedTables, compareCoverage, compareLedger, includeEarlier } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { type NodeLag, readHistory } from "./node-history.js";

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { CanceledError, SinkError } from "../errors/index.js";
-import { snapshot } from "../input/snapshot.js";
-import type { TableName } from "../schema/table-names.js";
-import { linkedController } from "../signal/abort.js";
-import { wait } from "../signal/wait.js";
+import { CanceledError, SinkError } from "../base/errors/index.js";
+import { snapshot } from "../base/input/snapshot.js";
+import { linkedController } from "../base/signal/abort.js";
+import { wait } from "../base/signal/wait.js";
+import type { TableName } from "../data/schema/table-names.js";
 import { type RetryContext, retryWhileUnavailable } from "./availability.js";
 import type { MergedHistory } from "./node-history.js";
 import { firstAskedBlock, type PlannerHistory, runPlanner, type WorkSource } from "./planner.js";

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { quoted } from "../errors/error-text.js";
-import { ConnectionError, TradewireError } from "../errors/index.js";
-import { isSinkFailure, isTransient, reactionTo } from "../errors/reaction.js";
-import { monotonicMs } from "../runtime/index.js";
-import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
+import { quoted } from "../base/errors/error-text.js";
+import { ConnectionError, TradewireError } from "../base/errors/index.js";
+import { isSinkFailure, isTransient, reactionTo } from "../base/errors/reaction.js";
+import { monotonicMs } from "../base/runtime/index.js";
+import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
 import { createAvailability } from "./availability.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { createNodePool, type SyncNode } from "./node-pool.js";

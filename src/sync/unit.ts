@@ -1,8 +1,8 @@
-import type { Segment } from "../history/segment-chain.js";
-import type { BlockRange } from "../history/segments.js";
-import type { TableName } from "../schema/table-names.js";
+import type { Segment } from "../data/history/segment-chain.js";
+import type { BlockRange } from "../data/history/segments.js";
+import type { TableName } from "../data/schema/table-names.js";
 
-export type { NodeHistory, Segment } from "../history/segment-chain.js";
+export type { NodeHistory, Segment } from "../data/history/segment-chain.js";
 
 /**
  * The smallest part of a history that is loaded, completely or not at all: one table of one segment, or of several

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
-import { RequestError, SinkError } from "../errors/index.js";
-import { isTransient } from "../errors/reaction.js";
-import type { BlockRange } from "../history/segments.js";
-import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../input/assert.js";
-import { snapshot } from "../input/snapshot.js";
-import { type TableName, tableNames } from "../schema/table-names.js";
-import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
+import { RequestError, SinkError } from "../base/errors/index.js";
+import { isTransient } from "../base/errors/reaction.js";
+import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../base/input/assert.js";
+import { snapshot } from "../base/input/snapshot.js";
+import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
+import type { BlockRange } from "../data/history/segments.js";
+import { type TableName, tableNames } from "../data/schema/table-names.js";
 import { askedTables, divergenceAt, type EntryRelation, fillGaps, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { fetchUnit } from "./fetch-unit.js";

@@ -1,7 +1,7 @@
 // Which lines and branches of each module the quick tests run, as V8 counts them in the sources, in the process of the tests.
 //
 //   npm run coverage                  all of them, one test file after the other
-//   npm run coverage -- zip devnode   the tests of these folders, and these modules
+//   npm run coverage -- data/zip node   the tests of these folders, and these modules
 //
 // `.coverage/index.html` shows the files line by line.
 import { spawnSync } from "node:child_process";

@@ -21,9 +21,9 @@ import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb
 import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
 import type { CoverageComparison, NodeHistory, Sink, Unit } from "tradewire/sync";
 import type { SinkHost } from "tradewire/sync/contract";
-import type { OpenStreams } from "../../src/devnode/data/streams.js";
-import type { EngineOptions } from "../../src/devnode/engine/initial-state.js";
-import type { ActiveSet } from "../../src/signal/collections.js";
+import type { ActiveSet } from "../../src/base/signal/collections.js";
+import type { OpenStreams } from "../../src/node/data/streams.js";
+import type { EngineOptions } from "../../src/node/engine/initial-state.js";
 
 export { createReadStream, createWriteStream } from "node:fs";
 export { writeFile } from "node:fs/promises";
@@ -31,7 +31,7 @@ export { pipeline } from "node:stream/promises";
 export { create, toBinary } from "@bufbuild/protobuf";
 export { default as pg } from "pg";
 export { AccountType } from "../../gen/vega/vega_pb.js";
-export { generateHistory } from "../../src/devnode/generated-history/generated-history.js";
+export { generateHistory } from "../../src/node/generated-history/generated-history.js";
 
 export declare const node: Devnode;
 export declare const clients: readonly Client[];

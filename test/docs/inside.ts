@@ -1,2 +1,2 @@
-export { ERROR_CODES } from "../../src/errors/error-codes.js";
-export { errorTable } from "../../src/errors/error-reference.js";
+export { ERROR_CODES } from "../../src/base/errors/error-codes.js";
+export { errorTable } from "../../src/base/errors/error-reference.js";

@@ -1,9 +1,9 @@
 // Mutation testing of the rules that decide about money and data. A mutant that survives is a rule that no test holds.
 //
 //   npm run mutate                          all folders below; it takes hours
-//   npm run mutate -- zip transaction       some of them
-//   npm run mutate -- src/zip/archive-end.ts        some files
-//   npm run mutate -- src/zip/archive-end.ts:9-20   some lines
+//   npm run mutate -- data/zip base/file            some of them
+//   npm run mutate -- src/data/zip/archive-end.ts        some files
+//   npm run mutate -- src/data/zip/archive-end.ts:9-20   some lines
 //
 // The survivors are printed as they are found; the table of scores comes last.
 import { existsSync, readdirSync } from "node:fs";
@@ -14,11 +14,11 @@ process.env["TEST_SOURCES"] = "1";
 
 /** The folders of src/, and the tests of files without a test of their own. */
 const FOLDERS = {
-  "transport/layers": "transport/layers/*",
-  zip: "{zip/archive-end,archive/{doors,limits,open-archive,save-archive}}",
-  archive: "archive/{doors,limits,merge-archives,export-names,open-archive,save-archive}",
-  transaction: "transaction/*",
-  file: "file/*",
+  "wire/transport/layers": "wire/transport/layers/*",
+  "data/zip": "data/{zip/archive-end,archive/{doors,limits,open-archive,save-archive}}",
+  "data/archive": "data/archive/{doors,limits,merge-archives,export-names,open-archive,save-archive}",
+  "trade/transaction": "trade/transaction/*",
+  "base/file": "base/file/*",
 };
 
 /**

@@ -11,7 +11,7 @@ import {
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import * as z from "zod";
-import { ann, asset, bob, cat, openExchange, START } from "../devnode/engine/exchange.js";
+import { ann, asset, bob, cat, openExchange, START } from "../node/engine/exchange.js";
 import type { Event } from "./inside.js";
 
 // What the real network made of these commands, sent one after the other (see recorded/README.md): the kinds of events that

@@ -1,1 +1,1 @@
-export type { Event } from "../../src/devnode/world/block-event.js";
+export type { Event } from "../../src/node/world/block-event.js";

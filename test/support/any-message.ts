@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import type { HttpBinding } from "../../src/http-rule/http-rule.js";
+import type { HttpBinding } from "../../src/wire/http-rule/http-rule.js";
 import { isJsonObject } from "./json-object.js";
 
 /** What messages may hold. */

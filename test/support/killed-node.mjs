@@ -1,11 +1,11 @@
 // Makes blocks in a folder, and prints the height of each one that is kept, until the process is killed. Checkpoints are
 // written all the time.
-import { openCheckpoints } from "../../compiled/src/devnode/checkpoint.js";
-import { createControls } from "../../compiled/src/devnode/controls.js";
-import { parseDevnodeOptions } from "../../compiled/src/devnode/devnode-options.js";
-import { createFailureInjector } from "../../compiled/src/devnode/failure-injection.js";
-import { openJournal } from "../../compiled/src/devnode/journal.js";
-import { createLocalNetwork } from "../../compiled/src/devnode/local-network.js";
+import { openCheckpoints } from "../../compiled/src/node/checkpoint.js";
+import { createControls } from "../../compiled/src/node/controls.js";
+import { parseDevnodeOptions } from "../../compiled/src/node/devnode-options.js";
+import { createFailureInjector } from "../../compiled/src/node/failure-injection.js";
+import { openJournal } from "../../compiled/src/node/journal.js";
+import { createLocalNetwork } from "../../compiled/src/node/local-network.js";
 
 const [folder, given] = process.argv.slice(2);
 const options = parseDevnodeOptions(JSON.parse(given));

@@ -6,8 +6,8 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { RateLimit } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { createGateway } from "../../src/devnode/gateway.js";
-import { createRateLimiter } from "../../src/devnode/rate-limit.js";
+import { createGateway } from "../../src/node/gateway.js";
+import { createRateLimiter } from "../../src/node/rate-limit.js";
 
 /** A node that limits the calls of an address, and answers `lastBlockHeight` alone. */
 export interface LimitedNode extends AsyncDisposable {

@@ -6,7 +6,7 @@ import { type ConnectRouter, createRouterTransport, type HandlerContext, type Se
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { createGateway } from "../../src/devnode/gateway.js";
+import { createGateway } from "../../src/node/gateway.js";
 import { knownTypes } from "./any.js";
 import { freePort } from "./free-port.mjs";
 

@@ -19,7 +19,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { http } from "tradewire/gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
-import { type HttpBinding, httpBindings } from "../../src/http-rule/http-rule.js";
+import { type HttpBinding, httpBindings } from "../../src/wire/http-rule/http-rule.js";
 
 type Field = {
   readonly name: string;

@@ -2,10 +2,10 @@ import { createHook } from "node:async_hooks";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createBrotliDecompress, createGzip } from "node:zlib";
-import type * as RuntimeModule from "../../src/runtime/index.js";
+import type * as RuntimeModule from "../../src/base/runtime/index.js";
 
 /** The module as it is built, which the package does not export. */
-const built: typeof RuntimeModule = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
+const built: typeof RuntimeModule = await import(pathToFileURL(resolve("dist/src/base/runtime/index.js")).href);
 
 /** The runtime that is used where none is replaced. */
 export const { nodeRuntime } = built;

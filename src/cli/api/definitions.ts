@@ -1,6 +1,6 @@
 import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
-import { closestName } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
+import { closestName } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
 import { type OptionValues, text } from "../declarations.js";
 
 /** The definitions of an interface: the network's, or the user's. */

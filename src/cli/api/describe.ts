@@ -9,8 +9,8 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { httpBindings } from "../../http-rule/http-rule.js";
-import { methodName } from "../../transport/method.js";
+import { httpBindings } from "../../wire/http-rule/http-rule.js";
+import { methodName } from "../../wire/transport/method.js";
 import type { CompletionValues } from "../declarations.js";
 import { printable, printableLines } from "../output.js";
 import { type Tables, tableWidth, wrapped } from "../table.js";

@@ -13,10 +13,10 @@ import {
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { type DescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../../gen/google/api/annotations_pb.js";
-import { truncate } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
-import { fileError, quotedPath, READ_ADVICE } from "../../errors/node-errors.js";
-import { readBoundedFile } from "../../file/bounded-file.js";
+import { truncate } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { fileError, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
+import { readBoundedFile } from "../../base/file/bounded-file.js";
 
 /** The maximum size of an image, in bytes. */
 const MAX_IMAGE_BYTES = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
-import { transportsOf } from "../../config/config-schema.js";
-import { ConnectionError, RequestError, TradewireError } from "../../errors/index.js";
-import { throwingOurErrors } from "../../transport/layers/library-errors.js";
-import { failingCall } from "../../transport/transport.js";
+import { ConnectionError, RequestError, TradewireError } from "../../base/errors/index.js";
+import { transportsOf } from "../../wire/config/config-schema.js";
+import { throwingOurErrors } from "../../wire/transport/library-errors.js";
+import { failingCall } from "../../wire/transport/transport.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig } from "../client-options.js";
 import type { CommandContext } from "../output.js";

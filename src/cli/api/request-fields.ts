@@ -6,11 +6,11 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { closestName, quoted, suggestNames } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
-import { findField } from "../../http-rule/request-fields.js";
-import { isJsonObject } from "../../json/json-values.js";
-import { parseStrictJson } from "../../json/strict-json.js";
+import { closestName, quoted, suggestNames } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { findField } from "../../wire/http-rule/request-fields.js";
+import { isJsonObject } from "../../wire/json/json-values.js";
+import { parseStrictJson } from "../../wire/json/strict-json.js";
 
 /**
  * Applies the values of `--set` to the JSON of a message.

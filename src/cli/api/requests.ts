@@ -1,8 +1,8 @@
 import { type DescMessage, fromJson, type JsonValue, type MessageShape, type Registry } from "@bufbuild/protobuf";
-import { RequestError } from "../../errors/index.js";
-import { quotedPath } from "../../errors/node-errors.js";
-import { isJsonObject } from "../../json/json-values.js";
-import { assertStrictMessage, parseStrictJson } from "../../json/strict-json.js";
+import { RequestError } from "../../base/errors/index.js";
+import { quotedPath } from "../../base/errors/node-errors.js";
+import { isJsonObject } from "../../wire/json/json-values.js";
+import { assertStrictMessage, parseStrictJson } from "../../wire/json/strict-json.js";
 import { MAX_TEXT_BYTES, readBytes, readText, STANDARD } from "../command-files.js";
 import type { InputContext } from "../output.js";
 import { checkFields, setFields } from "./request-fields.js";

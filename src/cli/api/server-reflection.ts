@@ -17,8 +17,8 @@ import { Code, type Transport } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { quoted, truncate } from "../../errors/error-text.js";
-import { NodeError, ProtocolError } from "../../errors/index.js";
+import { quoted, truncate } from "../../base/errors/error-text.js";
+import { NodeError, ProtocolError } from "../../base/errors/index.js";
 import type { Definitions } from "./definitions.js";
 import { restoreJsonNames } from "./descriptor-set.js";
 

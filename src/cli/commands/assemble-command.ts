@@ -1,10 +1,10 @@
 import { basename, extname } from "node:path";
 import type { Command } from "commander";
-import { saveArchive } from "../../archive/save-archive.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
+import { profileRules } from "../../base/profile.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { saveArchive } from "../../data/archive/save-archive.js";
 import { assemble, capturedChunks } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { profileRules } from "../../schema/profile.js";
 import { extensionsOption, profileOption } from "../client-options.js";
 import { parseOutPath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
 import { addOptions, flag, type OptionValues, text } from "../declarations.js";

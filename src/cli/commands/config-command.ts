@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { type ConfigKey, configKeys, valueAt } from "../../config/config-schema.js";
-import { maskProxy } from "../../config/proxy.js";
 import type { LoadedConfig } from "../../index.js";
+import { type ConfigKey, configKeys, valueAt } from "../../wire/config/config-schema.js";
+import { maskProxy } from "../../wire/config/proxy.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originOf } from "../config-origins.js";
 import { addOptions, type OptionValues } from "../declarations.js";

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { buffer } from "node:stream/consumers";
 import { Code } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
-import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load-config.js";
-import type { Genesis } from "../../devnode/index.js";
-import { ConnectionError, ProtocolError, RequestError } from "../../errors/index.js";
-import { timeoutSignal } from "../../runtime/index.js";
-import { profiles } from "../../schema/profile.js";
-import { isTableName, tableNames } from "../../schema/table-names.js";
+import { ConnectionError, ProtocolError, RequestError } from "../../base/errors/index.js";
+import { profiles } from "../../base/profile.js";
+import { timeoutSignal } from "../../base/runtime/index.js";
+import { isTableName, tableNames } from "../../data/schema/table-names.js";
+import type { Genesis } from "../../node/index.js";
+import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../wire/config/load-config.js";
 import { chainIdPrefixOption } from "../client-options.js";
 import { readBytes } from "../command-files.js";
 import {
@@ -101,7 +101,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       const { json: _, output: __, quiet, verbose, color, ...nodeOptions } = commandOptions;
       const { genesis: files, adminName: adminNames, ...options } = nodeOptions;
       // Loaded lazily, because the commands that control a node do not need it.
-      const { startDevnode } = await import("../../devnode/index.js");
+      const { startDevnode } = await import("../../node/index.js");
       await using node = await startDevnode({
         ...options,
         adminNames,

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
 import type { LoadedConfig } from "../../index.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
 import { addOptions, type OptionValues } from "../declarations.js";

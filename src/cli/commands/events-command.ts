@@ -15,11 +15,11 @@ import {
   StopOrder_StatusSchema,
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
-import { truncate } from "../../errors/error-text.js";
+import { truncate } from "../../base/errors/error-text.js";
+import { isBytes } from "../../base/input/is-bytes.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
-import { isBytes } from "../../input/is-bytes.js";
-import { messageToJson } from "../../json/message-json.js";
-import { parseEventType } from "../../live/event-types.js";
+import { parseEventType } from "../../trade/live/event-types.js";
+import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { ERROR_CODES, type ErrorCode } from "../../errors/error-codes.js";
-import { closestName } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
+import { ERROR_CODES, type ErrorCode } from "../../base/errors/error-codes.js";
+import { closestName } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
 import { addOptions } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import type { Command } from "commander";
-import { NodeError, RequestError } from "../../errors/index.js";
-import { rangeError } from "../../history/export-request.js";
-import { findRange } from "../../history/segments.js";
+import { NodeError, RequestError } from "../../base/errors/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { rangeError } from "../../data/history/export-request.js";
+import { findRange } from "../../data/history/segments.js";
+import { readTable, tableNames } from "../../data/schema/table-names.js";
 import type { BlockRange, Client, NetworkHistoryExport } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { readTable, tableNames } from "../../schema/table-names.js";
 import { commandClient } from "../client.js";
 import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
 import { parseOutPath, printSavedArchive, STANDARD } from "../command-files.js";

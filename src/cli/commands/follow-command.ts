@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { readTable, tableNames } from "../../data/schema/table-names.js";
 import type { FollowEvent, FollowedRows } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { readTable, tableNames } from "../../schema/table-names.js";
 import { commandClient } from "../client.js";
 import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
 import { type CursorFile, openCursorFile } from "../cursor-file.js";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { type ArchiveFile, openArchive } from "../../archive/index.js";
-import type { CsvRow } from "../../csv/index.js";
-import { TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
+import { type ArchiveFile, openArchive } from "../../data/archive/index.js";
+import type { CsvRow } from "../../data/csv/index.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createKeyFile, signerFromKeyFile } from "../../transaction/index.js";
+import { createKeyFile, signerFromKeyFile } from "../../trade/transaction/index.js";
 import { addArguments, addOptions, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";

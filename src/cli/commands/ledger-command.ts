@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import type { LedgerExport } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { parseOutPath, STANDARD } from "../command-files.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { mergeArchives } from "../../archive/index.js";
-import { monotonicMs } from "../../runtime/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { mergeArchives } from "../../data/archive/index.js";
 import { profileOption } from "../client-options.js";
 import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
 import { addOptions, flag, type OptionValues, required, text } from "../declarations.js";

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Command } from "commander";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import { type Definitions, definitionsOptions, loadDefinitions, methodsOf } from "../api/definitions.js";
 import {
   describables,

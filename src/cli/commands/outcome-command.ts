@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import type { Outcome } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";

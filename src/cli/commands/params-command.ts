@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
-import { closestName } from "../../errors/error-text.js";
-import { RequestError, TradewireError } from "../../errors/index.js";
+import { closestName } from "../../base/errors/error-text.js";
+import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";

@@ -10,7 +10,7 @@ import {
   type PositionSchema,
   type TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import type { Client, ListedRecord } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";

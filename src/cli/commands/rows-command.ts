@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { openArchive } from "../../archive/index.js";
-import { archiveColumns } from "../../archive/open-archive.js";
+import { openArchive } from "../../data/archive/index.js";
+import { archiveColumns } from "../../data/archive/open-archive.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";

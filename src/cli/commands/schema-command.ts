@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { quoted } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
+import { quoted } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { readTable, type TableName, tableNames } from "../../data/schema/table-names.js";
 import {
   alterTablesSql,
   createTableSql,
@@ -12,7 +13,6 @@ import {
   type TableSchema,
   tableSchema,
 } from "../../index.js";
-import { readTable, type TableName, tableNames } from "../../schema/table-names.js";
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
 import { completeTables } from "../client-options.js";
 import { addOptions, choice, flag, type OptionValues, parsed, repeated, text, withDefault } from "../declarations.js";

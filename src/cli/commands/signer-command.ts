@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import type { Command } from "commander";
-import { staysOnLoopback } from "../../config/loopback.js";
-import { RequestError } from "../../errors/index.js";
-import { shownPath } from "../../errors/node-errors.js";
-import { readTrustedFile } from "../../file/trusted-file.js";
+import { RequestError } from "../../base/errors/index.js";
+import { shownPath } from "../../base/errors/node-errors.js";
+import { readTrustedFile } from "../../base/file/trusted-file.js";
 import {
   connectSigner,
   type GuardMode,
@@ -13,8 +12,9 @@ import {
   serveSigner,
   withSharedCount,
 } from "../../index.js";
-import { parseStrictJson } from "../../json/strict-json.js";
-import { namedChain, requireChain } from "../../transaction/signing-chain.js";
+import { namedChain, requireChain } from "../../trade/transaction/signing-chain.js";
+import { staysOnLoopback } from "../../wire/config/loopback.js";
+import { parseStrictJson } from "../../wire/json/strict-json.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
 import { addArguments, addOptions, type OptionValues, text } from "../declarations.js";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { unixMs } from "../../base/runtime/index.js";
+import { wait } from "../../base/signal/wait.js";
 import type { NodeStatus } from "../../index.js";
-import { unixMs } from "../../runtime/index.js";
-import { wait } from "../../signal/wait.js";
 import { commandClient } from "../client.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originsOf } from "../config-origins.js";

@@ -9,7 +9,7 @@ import {
   StopOrder_StatusSchema,
 } from "../../../gen/client/vega/vega_pb.js";
 import type { Client } from "../../index.js";
-import { messageToJson } from "../../json/message-json.js";
+import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";

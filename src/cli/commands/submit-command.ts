@@ -6,11 +6,10 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { firstUrl } from "../../config/config-schema.js";
-import { staysOnLoopback } from "../../config/loopback.js";
-import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
-import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../errors/index.js";
-import { isRefusalCode } from "../../errors/transaction-errors.js";
+import { inconclusiveSubmission, responseError } from "../../base/errors/call-errors.js";
+import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../base/errors/index.js";
+import { isRefusalCode } from "../../base/errors/transaction-errors.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import {
   type Client,
   type Config,
@@ -19,13 +18,14 @@ import {
   openFileJournal,
   type SubmissionType,
 } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { remainingMs, withTimeout } from "../../transaction/deadline.js";
-import { type Signer, transactionHash } from "../../transaction/index.js";
-import { readCommand } from "../../transaction/input-data.js";
-import { requireSignature } from "../../transaction/signature.js";
-import { namedChain } from "../../transaction/signing-chain.js";
-import { submissionTypes } from "../../transaction/submission.js";
+import { remainingMs, withTimeout } from "../../trade/transaction/deadline.js";
+import { type Signer, transactionHash } from "../../trade/transaction/index.js";
+import { readCommand } from "../../trade/transaction/input-data.js";
+import { requireSignature } from "../../trade/transaction/signature.js";
+import { namedChain } from "../../trade/transaction/signing-chain.js";
+import { submissionTypes } from "../../trade/transaction/submission.js";
+import { firstUrl } from "../../wire/config/config-schema.js";
+import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { CanceledError, RequestError } from "../../errors/index.js";
+import { CanceledError, RequestError } from "../../base/errors/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { type BlockRange, createTypesSql } from "../../index.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { type TableName, tableNames } from "../../schema/table-names.js";
 import { divergenceError } from "../../sync/divergence.js";
 import {
   createSyncState,

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import { compactParquet } from "../../sync/index.js";
 import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
 import { grouped } from "../formatting.js";

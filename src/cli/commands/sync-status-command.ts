@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { RequestError, SinkError, TradewireError } from "../../errors/index.js";
-import { describeLag } from "../../history/data-node-lag.js";
+import { RequestError, SinkError, TradewireError } from "../../base/errors/index.js";
+import { describeLag } from "../../data/history/data-node-lag.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit } from "../../sync/index.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { monotonicMs } from "../../runtime/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type Repaired, repairSync, type Verification, type Verified, verifySync } from "../../sync/index.js";
 import { clientOptions } from "../client-options.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CanceledError } from "../../errors/index.js";
+import { CanceledError } from "../../base/errors/index.js";
 import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, type OptionValues, parsed } from "../declarations.js";

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import type { LastBlockHeightResponse } from "../../../gen/client/vega/api/v1/core_pb.js";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { ProtocolError, RequestError } from "../../errors/index.js";
+import { ProtocolError, RequestError } from "../../base/errors/index.js";
+import { profileRules } from "../../base/profile.js";
 import { type Client, createClient } from "../../index.js";
-import { profileRules } from "../../schema/profile.js";
-import type { BlockTask, Problem } from "../../transaction/index.js";
-import { requireChain } from "../../transaction/signing-chain.js";
-import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify-transaction.js";
+import type { BlockTask, Problem } from "../../trade/transaction/index.js";
+import { requireChain } from "../../trade/transaction/signing-chain.js";
+import { inputDataProblems, openTransactionSync, proofProblem } from "../../trade/transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import { type CommandContext, EXIT, Reported } from "../output.js";

@@ -1,4 +1,4 @@
-import type { TradewireError } from "../../errors/index.js";
+import type { TradewireError } from "../../base/errors/index.js";
 
 /**
  * The result of a check. A `failure` keeps commands from working; with a `warning` they work, but only for now or not fully.

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
-import { ownFilePath } from "../../config/config-files.js";
 import type { LoadedConfig } from "../../index.js";
+import { ownFilePath } from "../../wire/config/config-files.js";
 import { size } from "../formatting.js";
 import type { Streams } from "../output.js";
 import type { Finding } from "./finding.js";

@@ -1,9 +1,9 @@
 import { CoreService } from "../../../gen/client/vega/api/v1/core_pb.js";
-import { transportsOf, urlsOf } from "../../config/config-schema.js";
-import { staysOnLoopback } from "../../config/loopback.js";
-import { proxyFor, proxyName } from "../../config/proxy.js";
-import { TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
 import { type Client, type Config, createClient, type LoadedConfig, type NodeStatus } from "../../index.js";
+import { transportsOf, urlsOf } from "../../wire/config/config-schema.js";
+import { staysOnLoopback } from "../../wire/config/loopback.js";
+import { proxyFor, proxyName } from "../../wire/config/proxy.js";
 import { originOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
 import { checkProfile } from "./profile-check.js";

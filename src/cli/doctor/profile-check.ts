@@ -1,7 +1,7 @@
-import { parseCsvName } from "../../archive/index.js";
-import { TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
+import type { Profile } from "../../base/profile.js";
+import { parseCsvName } from "../../data/archive/index.js";
 import type { Client, LoadedConfig } from "../../index.js";
-import type { Profile } from "../../schema/profile.js";
 import { originOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
 

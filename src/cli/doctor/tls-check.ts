@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
-import { proxyFor, proxyName } from "../../config/proxy.js";
+import { connect, timeoutSignal, unixMs } from "../../base/runtime/index.js";
 import type { Config } from "../../index.js";
-import { connect, timeoutSignal, unixMs } from "../../runtime/index.js";
+import { proxyFor, proxyName } from "../../wire/config/proxy.js";
 import type { Finding } from "./finding.js";
 
 /** A certificate that expires within this time causes a warning, in milliseconds. */

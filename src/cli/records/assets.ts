@@ -1,6 +1,6 @@
 import { type AccountBalance, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Asset } from "../../../gen/vega/assets_pb.js";
-import { TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
 import { type Client, formatDecimal } from "../../index.js";
 import { type CommandContext, printable } from "../output.js";
 import { MAX_NAMED } from "./record-names.js";

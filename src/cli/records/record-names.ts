@@ -1,6 +1,6 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { RequestError, TradewireError } from "../../errors/index.js";
+import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client, MarketUnits } from "../../index.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";

@@ -1,6 +1,6 @@
-import type { TradewireError } from "../../errors/index.js";
-import { describeLag } from "../../history/data-node-lag.js";
-import { startInterval, unixMs } from "../../runtime/index.js";
+import type { TradewireError } from "../../base/errors/index.js";
+import { startInterval, unixMs } from "../../base/runtime/index.js";
+import { describeLag } from "../../data/history/data-node-lag.js";
 import type { SyncEvent, SyncSnapshot, SyncState, SyncSummary, Unit } from "../../sync/index.js";
 import type { LineWriter } from "../client.js";
 import { grouped, span } from "../formatting.js";

@@ -1,8 +1,6 @@
-import { firstUrl, transportsOf } from "../../config/config-schema.js";
-import { readSources } from "../../config/load-config.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
+import { readTable } from "../../data/schema/table-names.js";
 import type { Client } from "../../index.js";
-import { readTable } from "../../schema/table-names.js";
 import {
   type PostgresSink,
   queueStatus,
@@ -13,6 +11,8 @@ import {
   type Watch,
   type WatchOptions,
 } from "../../sync/index.js";
+import { firstUrl, transportsOf } from "../../wire/config/config-schema.js";
+import { readSources } from "../../wire/config/load-config.js";
 import { commandClient, type Reports } from "../client.js";
 import { type ClientOptions, clientConfig, completeTables } from "../client-options.js";
 import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";

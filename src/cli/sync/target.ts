@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { closestName, quoted } from "../../errors/error-text.js";
-import { RequestError } from "../../errors/index.js";
-import { fileError, hasErrorCode } from "../../errors/node-errors.js";
+import { closestName, quoted } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
 import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";

@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
-import { CanceledError } from "../../errors/index.js";
-import { wait } from "../../signal/wait.js";
+import { CanceledError } from "../../base/errors/index.js";
+import { wait } from "../../base/signal/wait.js";
 import type { FetchUnit, LoadResult, Sink } from "../sink.js";
 import {
   CHAIN,

@@ -1,11 +1,11 @@
 import { deepStrictEqual } from "node:assert/strict";
 import { createHash } from "node:crypto";
-import type { UnknownPart } from "../../archive/typed-rows.js";
-import type { CsvRow } from "../../csv/csv-format.js";
-import { encodeCsv } from "../../csv/encode-csv.js";
-import { RequestError } from "../../errors/index.js";
-import type { TableName } from "../../schema/table-names.js";
-import { type ColumnType, type TableColumn, tableSchema } from "../../schema/table-schema.js";
+import { RequestError } from "../../base/errors/index.js";
+import type { UnknownPart } from "../../data/archive/typed-rows.js";
+import type { CsvRow } from "../../data/csv/csv-format.js";
+import { encodeCsv } from "../../data/csv/encode-csv.js";
+import type { TableName } from "../../data/schema/table-names.js";
+import { type ColumnType, type TableColumn, tableSchema } from "../../data/schema/table-schema.js";
 import type { FetchUnit, Sink, SinkOpening } from "../sink.js";
 import { targetOf } from "../sinks/sink-columns.js";
 import type { LedgerEntry, Measures, Unit } from "../unit.js";

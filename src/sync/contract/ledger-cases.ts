@@ -1,5 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
-import { RequestError } from "../../errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import { compareLedger } from "../coverage.js";
 import type { CoverageQuery } from "../sink.js";
 import type { Segment } from "../unit.js";

@@ -1,6 +1,6 @@
 import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
-import { RequestError } from "../../errors/index.js";
-import { unixMs } from "../../runtime/index.js";
+import { RequestError } from "../../base/errors/index.js";
+import { unixMs } from "../../base/runtime/index.js";
 import {
   bytesOf,
   CHAIN,

@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
-import { tableNames } from "../../schema/table-names.js";
-import { schemaVersions } from "../../schema/table-schema.js";
+import { tableNames } from "../../data/schema/table-names.js";
+import { schemaVersions } from "../../data/schema/table-schema.js";
 import {
   type CsvFixture,
   expectRows,

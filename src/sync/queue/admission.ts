@@ -1,6 +1,6 @@
 import type { Client } from "pg";
-import { monotonicMs, randomFraction } from "../../runtime/index.js";
-import { wait } from "../../signal/wait.js";
+import { monotonicMs, randomFraction } from "../../base/runtime/index.js";
+import { wait } from "../../base/signal/wait.js";
 import { admit } from "./node-limits.js";
 import { endConnection, type QueueDatabase } from "./queue-database.js";
 import { jittered } from "./queue-options.js";

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { SinkError } from "../../errors/index.js";
-import { wait } from "../../signal/wait.js";
+import { SinkError } from "../../base/errors/index.js";
+import { wait } from "../../base/signal/wait.js";
 import { type Job, type JobData, releasedJob, UNIT_QUEUE } from "./jobs.js";
 import { jobsInState } from "./queue-contents.js";
 import { executorOf, type QueueDatabase } from "./queue-database.js";

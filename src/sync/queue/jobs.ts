@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import type PgBoss from "pg-boss";
-import { SinkError } from "../../errors/index.js";
-import { isTableName, tableNames } from "../../schema/table-names.js";
+import { SinkError } from "../../base/errors/index.js";
+import { isTableName, tableNames } from "../../data/schema/table-names.js";
 import type { Unit } from "../unit.js";
 
 /** A unit as the data of a job, with 64-bit numbers as text. */

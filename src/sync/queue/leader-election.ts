@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
-import { SinkError } from "../../errors/index.js";
-import { isTransient, reactionTo } from "../../errors/reaction.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { linkedController } from "../../signal/abort.js";
-import { throwIfAborted, wait } from "../../signal/wait.js";
+import { SinkError } from "../../base/errors/index.js";
+import { isTransient, reactionTo } from "../../base/errors/reaction.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { linkedController } from "../../base/signal/abort.js";
+import { throwIfAborted, wait } from "../../base/signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { endConnection, type QueueDatabase } from "./queue-database.js";
 import { jittered, type QueueTimings } from "./queue-options.js";

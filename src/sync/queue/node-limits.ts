@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { BannedError, SinkError, type TradewireError } from "../../errors/index.js";
-import { unixMs } from "../../runtime/index.js";
-import { wait } from "../../signal/wait.js";
+import { BannedError, SinkError, type TradewireError } from "../../base/errors/index.js";
+import { unixMs } from "../../base/runtime/index.js";
+import { wait } from "../../base/signal/wait.js";
 import type { SyncClient } from "../sync-options.js";
 import type { QueueDatabase } from "./queue-database.js";
 import { type CallBudget, jittered, type QueueTimings } from "./queue-options.js";

@@ -1,8 +1,8 @@
-import { CanceledError, NodeError, TradewireError } from "../../errors/index.js";
-import { isSinkFailure, isTransient, reactionTo } from "../../errors/reaction.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { linkedController, onAbort } from "../../signal/abort.js";
-import { backoffMs, wait } from "../../signal/wait.js";
+import { CanceledError, NodeError, TradewireError } from "../../base/errors/index.js";
+import { isSinkFailure, isTransient, reactionTo } from "../../base/errors/reaction.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { linkedController, onAbort } from "../../base/signal/abort.js";
+import { backoffMs, wait } from "../../base/signal/wait.js";
 import type { Sink } from "../sink.js";
 import type { ReportEvent, SyncHooks } from "../sync-events.js";
 import type { SyncClient } from "../sync-options.js";

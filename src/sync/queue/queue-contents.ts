@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { SinkError } from "../../errors/index.js";
-import type { BlockRange } from "../../history/segments.js";
+import { SinkError } from "../../base/errors/index.js";
+import type { BlockRange } from "../../data/history/segments.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { MissingSegment } from "../unit.js";
 import type { DeadLetter } from "./dead-letter.js";

@@ -1,7 +1,7 @@
 import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
-import { CanceledError, RequestError } from "../../errors/index.js";
-import { startTimer } from "../../runtime/index.js";
+import { CanceledError, RequestError } from "../../base/errors/index.js";
+import { startTimer } from "../../base/runtime/index.js";
 import { optionalPackage } from "../optional-package.js";
 import { assertTrusted, SEARCH_PATH, schemaOid } from "../sinks/postgres/postgres-catalog.js";
 import { loadPackages, surviveLoss } from "../sinks/postgres/postgres-connections.js";

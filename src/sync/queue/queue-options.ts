@@ -1,5 +1,5 @@
-import { assertOneOf, invalidValueError } from "../../input/assert.js";
-import { randomFraction } from "../../runtime/index.js";
+import { assertOneOf, invalidValueError } from "../../base/input/assert.js";
+import { randomFraction } from "../../base/runtime/index.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import { type ParsedSyncOptions, parseSyncOptions, type SyncOptions } from "../sync-options.js";
 

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
-import { SinkError } from "../../errors/index.js";
-import { snapshot } from "../../input/snapshot.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { throwIfAborted, wait } from "../../signal/wait.js";
+import { SinkError } from "../../base/errors/index.js";
+import { snapshot } from "../../base/input/snapshot.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { throwIfAborted, wait } from "../../base/signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { assertSameChain } from "../divergence.js";
 import { firstAskedBlock, type PlannerHistory, runPlanner, type WorkSource } from "../planner.js";

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
-import { isTableName } from "../../schema/table-names.js";
-import { wait } from "../../signal/wait.js";
+import { wait } from "../../base/signal/wait.js";
+import { isTableName } from "../../data/schema/table-names.js";
 import type { CoverageComparison, TableRange, TableSummary } from "../sink.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { NodeHistory } from "../unit.js";

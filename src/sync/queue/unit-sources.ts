@@ -1,7 +1,7 @@
-import { TradewireError } from "../../errors/index.js";
-import { reactionTo } from "../../errors/reaction.js";
-import { monotonicMs } from "../../runtime/index.js";
-import { throwIfAborted } from "../../signal/wait.js";
+import { TradewireError } from "../../base/errors/index.js";
+import { reactionTo } from "../../base/errors/reaction.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { throwIfAborted } from "../../base/signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { assertSameChain, unitDivergenceError } from "../divergence.js";
 import { type MergedHistory, readHistory } from "../node-history.js";

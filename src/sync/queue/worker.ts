@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { SinkError } from "../../errors/index.js";
-import { snapshot } from "../../input/snapshot.js";
-import { monotonicMs, randomUUID } from "../../runtime/index.js";
-import { linkedController } from "../../signal/abort.js";
-import { wait } from "../../signal/wait.js";
+import { SinkError } from "../../base/errors/index.js";
+import { snapshot } from "../../base/input/snapshot.js";
+import { monotonicMs, randomUUID } from "../../base/runtime/index.js";
+import { linkedController } from "../../base/signal/abort.js";
+import { wait } from "../../base/signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { withSink } from "../sink.js";
 import { createReporter, type ReportEvent } from "../sync-events.js";

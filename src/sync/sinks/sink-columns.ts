@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { quoted } from "../../errors/error-text.js";
-import { SinkError } from "../../errors/index.js";
-import type { TableName } from "../../schema/table-names.js";
+import { quoted } from "../../base/errors/error-text.js";
+import { SinkError } from "../../base/errors/index.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import {
   columnsEver,
   FIRST_SCHEMA_VERSION,
@@ -9,7 +9,7 @@ import {
   type TableColumn,
   type TableSchema,
   tableSchema,
-} from "../../schema/table-schema.js";
+} from "../../data/schema/table-schema.js";
 
 /** A column of a sink's table. It is nullable if some schema version lacks it or allows NULL. */
 export type SinkColumn = TableColumn;

@@ -1,6 +1,6 @@
-import type { BlockRange } from "../../history/segments.js";
-import { yieldToEventLoop } from "../../runtime/index.js";
-import type { TableName } from "../../schema/table-names.js";
+import { yieldToEventLoop } from "../../base/runtime/index.js";
+import type { BlockRange } from "../../data/history/segments.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import type { Sink, TableCoverage } from "../sink.js";
 
 /** Maximum number of columns of the picture. */

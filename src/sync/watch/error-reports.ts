@@ -1,6 +1,6 @@
-import { truncate } from "../../errors/error-text.js";
-import { codeName, type TradewireError } from "../../errors/index.js";
-import { type DataNodeLag, describeLag } from "../../history/data-node-lag.js";
+import { truncate } from "../../base/errors/error-text.js";
+import { codeName, type TradewireError } from "../../base/errors/index.js";
+import { type DataNodeLag, describeLag } from "../../data/history/data-node-lag.js";
 import type { Unit } from "../unit.js";
 import { maskSecrets } from "./mask-secrets.js";
 import type { ErrorReport, LagReport, Loaded, NodeReport } from "./sync-snapshot.js";

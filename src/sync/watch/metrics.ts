@@ -1,4 +1,4 @@
-import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
+import { monotonicMs, type StopTimer, startTimer } from "../../base/runtime/index.js";
 import { optionalPackage } from "../optional-package.js";
 import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 

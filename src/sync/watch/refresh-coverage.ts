@@ -1,5 +1,5 @@
-import { type StopTimer, startTimer } from "../../runtime/index.js";
-import { linkedController } from "../../signal/abort.js";
+import { type StopTimer, startTimer } from "../../base/runtime/index.js";
+import { linkedController } from "../../base/signal/abort.js";
 import type { Sink } from "../sink.js";
 import { coverageOf } from "./coverage-picture.js";
 import type { SyncState } from "./sync-state.js";

@@ -1,6 +1,6 @@
-import type { DataNodeLag } from "../../history/data-node-lag.js";
-import type { BlockRange } from "../../history/segments.js";
-import type { TableName } from "../../schema/table-names.js";
+import type { DataNodeLag } from "../../data/history/data-node-lag.js";
+import type { BlockRange } from "../../data/history/segments.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import type { Picture } from "./coverage-picture.js";
 
 /** Totals of loaded units. */

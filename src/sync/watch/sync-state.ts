@@ -1,8 +1,8 @@
-import type { BlockRange } from "../../history/segments.js";
-import { snapshot } from "../../input/snapshot.js";
-import { monotonicMs, unixMs } from "../../runtime/index.js";
-import { type TableName, tableNames } from "../../schema/table-names.js";
-import { setBounded } from "../../signal/collections.js";
+import { snapshot } from "../../base/input/snapshot.js";
+import { monotonicMs, unixMs } from "../../base/runtime/index.js";
+import { setBounded } from "../../base/signal/collections.js";
+import type { BlockRange } from "../../data/history/segments.js";
+import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import type { TableCoverage } from "../sink.js";
 import type { SyncEvent } from "../sync-events.js";
 import type { SyncOptions } from "../sync-options.js";

@@ -1,5 +1,5 @@
-import type { BlockRange } from "../../history/segments.js";
-import type { TableName } from "../../schema/table-names.js";
+import type { BlockRange } from "../../data/history/segments.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import type { TableSummary } from "../sink.js";
 import type { SyncOptions } from "../sync-options.js";
 import type { LedgerEntry, NodeHistory } from "../unit.js";

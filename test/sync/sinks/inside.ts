@@ -1,4 +1,4 @@
-export { temporaryName } from "../../../src/file/temporary-files.js";
+export { temporaryName } from "../../../src/base/file/temporary-files.js";
 export { createWriteGate } from "../../../src/sync/sinks/duckdb/duckdb-file.js";
 export { duckdbError } from "../../../src/sync/sinks/duckdb/duckdb-package.js";
 export { manifestOf } from "../../../src/sync/sinks/parquet/manifest.js";

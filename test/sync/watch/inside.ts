@@ -1,4 +1,4 @@
-export { hostCheck } from "../../../src/http-server/hardening.js";
+export { hostCheck } from "../../../src/base/http-server/hardening.js";
 export { createErrorLog } from "../../../src/sync/watch/error-reports.js";
 export { loadMetrics } from "../../../src/sync/watch/metrics.js";
 export { pageScript } from "../../../src/sync/watch/page/page.js";

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
-import { reportUnknown, type UnknownPart } from "../../../archive/typed-rows.js";
-import { quoted } from "../../../errors/error-text.js";
-import { SinkError } from "../../../errors/index.js";
-import type { TableName } from "../../../schema/table-names.js";
-import { expectedValue } from "../../../schema/typed-row.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { reportUnknown, type UnknownPart } from "../../../data/archive/typed-rows.js";
+import type { TableName } from "../../../data/schema/table-names.js";
+import { expectedValue } from "../../../data/schema/typed-row.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { MAX_MESSAGE, truncate } from "../../../errors/error-text.js";
-import { RequestError, SinkError, TradewireError } from "../../../errors/index.js";
-import { isError } from "../../../errors/node-errors.js";
+import { MAX_MESSAGE, truncate } from "../../../base/errors/error-text.js";
+import { RequestError, SinkError, TradewireError } from "../../../base/errors/index.js";
+import { isError } from "../../../base/errors/node-errors.js";
 import { optionalPackage } from "../../optional-package.js";
 
 /** The oldest version of DuckDB whose types and settings the sinks use. */

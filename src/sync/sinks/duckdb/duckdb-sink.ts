@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { assertKnownKeys, assertOneOf, assertText } from "../../../input/assert.js";
-import { unixMs } from "../../../runtime/index.js";
+import { assertKnownKeys, assertOneOf, assertText } from "../../../base/input/assert.js";
+import { unixMs } from "../../../base/runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../sink-columns.js";

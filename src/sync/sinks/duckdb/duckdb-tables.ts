@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { SinkError } from "../../../errors/index.js";
-import { createTableSql } from "../../../schema/sql.js";
-import type { TableName } from "../../../schema/table-names.js";
-import type { TableColumn } from "../../../schema/table-schema.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { createTableSql } from "../../../data/schema/sql.js";
+import type { TableName } from "../../../data/schema/table-names.js";
+import type { TableColumn } from "../../../data/schema/table-schema.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../sink-columns.js";
 import { duckdbType, literal, unitName } from "./csv-columns.js";

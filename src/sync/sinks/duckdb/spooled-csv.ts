@@ -2,10 +2,10 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { CanceledError, TradewireError } from "../../../errors/index.js";
-import { fileError, isError } from "../../../errors/node-errors.js";
-import { temporaryName } from "../../../file/temporary-files.js";
-import { linkedController } from "../../../signal/abort.js";
+import { CanceledError, TradewireError } from "../../../base/errors/index.js";
+import { fileError, isError } from "../../../base/errors/node-errors.js";
+import { temporaryName } from "../../../base/file/temporary-files.js";
+import { linkedController } from "../../../base/signal/abort.js";
 import type { UnitCsv } from "../../sink.js";
 import type { Measures } from "../../unit.js";
 

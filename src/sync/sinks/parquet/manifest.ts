@@ -1,11 +1,11 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
-import { SinkError } from "../../../errors/index.js";
-import { hasErrorCode, quotedPath } from "../../../errors/node-errors.js";
-import type { BlockRange } from "../../../history/segments.js";
-import { jsonObject, wholeNumber } from "../../../input/schemas.js";
-import { tableNames } from "../../../schema/table-names.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { hasErrorCode, quotedPath } from "../../../base/errors/node-errors.js";
+import { jsonObject, wholeNumber } from "../../../base/input/schemas.js";
+import type { BlockRange } from "../../../data/history/segments.js";
+import { tableNames } from "../../../data/schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLines, onPath } from "./parquet-folder.js";
 

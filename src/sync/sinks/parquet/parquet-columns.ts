@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { quoted } from "../../../errors/error-text.js";
-import { SinkError } from "../../../errors/index.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { SinkError } from "../../../base/errors/index.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import { literal } from "../duckdb/csv-columns.js";
 import { identifier, type SinkColumn, sinkColumns } from "../sink-columns.js";
 

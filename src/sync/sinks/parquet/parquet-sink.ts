@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { CanceledError, SinkError } from "../../../errors/index.js";
-import { assertKnownKeys, assertText } from "../../../input/assert.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { CanceledError, SinkError } from "../../../base/errors/index.js";
+import { assertKnownKeys, assertText } from "../../../base/input/assert.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 import { unitName } from "../duckdb/csv-columns.js";

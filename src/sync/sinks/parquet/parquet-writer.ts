@@ -1,10 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { CanceledError } from "../../../errors/index.js";
-import { temporaryName } from "../../../file/temporary-files.js";
-import { unixMs } from "../../../runtime/index.js";
-import { onAbort } from "../../../signal/abort.js";
+import { CanceledError } from "../../../base/errors/index.js";
+import { temporaryName } from "../../../base/file/temporary-files.js";
+import { unixMs } from "../../../base/runtime/index.js";
+import { onAbort } from "../../../base/signal/abort.js";
 import type { FetchUnit, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import {

@@ -2,12 +2,12 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "no
 import { basename, dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
-import { SinkError } from "../../../errors/index.js";
-import { hasErrorCode } from "../../../errors/node-errors.js";
-import { type Lock, sweepLocks, takeLock } from "../../../file/lock-file.js";
-import { jsonObject } from "../../../input/schemas.js";
-import { randomUUID } from "../../../runtime/index.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { hasErrorCode } from "../../../base/errors/node-errors.js";
+import { type Lock, sweepLocks, takeLock } from "../../../base/file/lock-file.js";
+import { jsonObject } from "../../../base/input/schemas.js";
+import { randomUUID } from "../../../base/runtime/index.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
 import { type FolderLayout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { SinkError } from "../../../errors/index.js";
-import { findUntrusted, type TrustedSchema } from "../../../postgres/untrusted-object.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { findUntrusted, type TrustedSchema } from "../../../base/postgres/untrusted-object.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 
 /**
  * The search path of all statements: only PostgreSQL's own functions and operators. All other names are qualified with their

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
-import { CanceledError, RequestError } from "../../../errors/index.js";
-import { valueTypes } from "../../../postgres/value-types.js";
-import { linkedController, onAbort } from "../../../signal/abort.js";
+import { CanceledError, RequestError } from "../../../base/errors/index.js";
+import { valueTypes } from "../../../base/postgres/value-types.js";
+import { linkedController, onAbort } from "../../../base/signal/abort.js";
 import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
 import { FetchError, sinkError } from "./postgres-errors.js";

@@ -1,7 +1,7 @@
 import type { PoolClient } from "pg";
-import { RequestError } from "../../../errors/index.js";
-import type { BlockRange } from "../../../history/segments.js";
-import { isTableName, type TableName } from "../../../schema/table-names.js";
+import { RequestError } from "../../../base/errors/index.js";
+import type { BlockRange } from "../../../data/history/segments.js";
+import { isTableName, type TableName } from "../../../data/schema/table-names.js";
 import { blocksBeyond, divergenceAt, oldestGaps } from "../../coverage.js";
 import type { CoverageComparison, CoverageQuery, TableCoverage, TableRange, TableSummary } from "../../sink.js";
 import type { MissingSegment, Segment } from "../../unit.js";

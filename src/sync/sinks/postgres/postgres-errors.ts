@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { SinkError, TradewireError } from "../../../errors/index.js";
-import { isError } from "../../../errors/node-errors.js";
+import { SinkError, TradewireError } from "../../../base/errors/index.js";
+import { isError } from "../../../base/errors/node-errors.js";
 
 /** The fields of an error of PostgreSQL that are used. */
 export interface ServerError {

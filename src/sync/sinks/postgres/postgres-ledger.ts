@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { quoted } from "../../../errors/error-text.js";
-import { RequestError, SinkError } from "../../../errors/index.js";
-import { isTableName, type TableName } from "../../../schema/table-names.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { RequestError, SinkError } from "../../../base/errors/index.js";
+import { isTableName, type TableName } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 

@@ -1,8 +1,8 @@
 import type { PoolClient } from "pg";
-import { RequestError } from "../../../errors/index.js";
-import { assertArray, assertKnownKeys, assertOneOf } from "../../../input/assert.js";
-import { snapshot } from "../../../input/snapshot.js";
-import { type TableName, tableNames } from "../../../schema/table-names.js";
+import { RequestError } from "../../../base/errors/index.js";
+import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/assert.js";
+import { snapshot } from "../../../base/input/snapshot.js";
+import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../sink-columns.js";
 import { assertTrusted, readCatalog, schemaOid } from "./postgres-catalog.js";

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { SinkError } from "../../../errors/index.js";
-import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../../schema/sql.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../../data/schema/sql.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Pool, PoolConfig } from "pg";
-import { quoted } from "../../../errors/error-text.js";
-import { RequestError } from "../../../errors/index.js";
-import { invalidValueError } from "../../../input/assert.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { RequestError } from "../../../base/errors/index.js";
+import { invalidValueError } from "../../../base/input/assert.js";
 import { identifier } from "../sink-columns.js";
 import type { PostgresPool } from "./postgres-pool.js";
 

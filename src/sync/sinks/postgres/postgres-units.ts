@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { SinkError } from "../../../errors/index.js";
+import { SinkError } from "../../../base/errors/index.js";
 import type { FetchUnit, LoadResult, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, type SinkColumn, targetOf } from "../sink-columns.js";

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
-import { csvName } from "../../../archive/export-names.js";
-import { reportUnknown } from "../../../archive/typed-rows.js";
-import { quoted } from "../../../errors/error-text.js";
-import { SinkError } from "../../../errors/index.js";
-import { monotonicMs } from "../../../runtime/index.js";
-import type { TableName } from "../../../schema/table-names.js";
-import { wait } from "../../../signal/wait.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { monotonicMs } from "../../../base/runtime/index.js";
+import { wait } from "../../../base/signal/wait.js";
+import { csvName } from "../../../data/archive/export-names.js";
+import { reportUnknown } from "../../../data/archive/typed-rows.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { assertAddable, assertAddedCount, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../sink-columns.js";

@@ -1,0 +1,44 @@
+import { Table, TableSchema } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { suggestNames } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { formatValue } from "../../base/input/assert.js";
+
+/** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES`. */
+export type TableName = Exclude<Lowercase<keyof typeof Table>, "unspecified">;
+
+const numbers = new Map<string, Table>(
+  TableSchema.values
+    .filter(({ number }) => number !== Table.UNSPECIFIED)
+    .map(({ localName, number }) => [localName.toLowerCase(), number]),
+);
+
+/** The names of all export tables, in the order of their enum numbers. */
+export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
+
+/** Returns whether a text is the name of an export table. */
+export function isTableName(name: string): name is TableName {
+  return numbers.has(name);
+}
+
+/** Returns the name of an export table. */
+export function tableName(table: Table): TableName | undefined {
+  return tableNames.find((name) => numbers.get(name) === table);
+}
+
+/**
+ * Parses a table.
+ *
+ * @throws {@link RequestError} if the table does not exist; the error names the nearest one
+ */
+export function readTable(table: Table | string): TableName {
+  const text = String(table)
+    .replace(/^TABLE_/, "")
+    .toLowerCase();
+  const name = typeof table === "number" ? tableName(table) : text;
+  if (name === undefined || !isTableName(name)) {
+    throw new RequestError(`unknown table ${formatValue(table)}`, {
+      advice: suggestNames(text, tableNames),
+    });
+  }
+  return name;
+}

@@ -1,4 +1,0 @@
-import { lazily } from "../input/lazy.js";
-
-/** Loads the definitions of all events, and of the services that stream and list records: they are large. */
-export const loadDefinitions = lazily(() => import("./event-definitions.js"));

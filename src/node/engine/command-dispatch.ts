@@ -1,0 +1,152 @@
+import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import {
+  type CommandIdentifiers,
+  commandIdentifiers,
+  identifiers,
+} from "../../trade/transaction/command-identifiers.js";
+import { cancelTransfer, submitTransfer, withdraw } from "./banking.js";
+import type { ExecutionContext } from "./engine-state.js";
+import { cancelOrders } from "./order-commands.js";
+import { updateProfile } from "./party-commands.js";
+import { submitProposal, vote } from "./proposals.js";
+import { amendAndTrigger, cancelStopOrders, submitAndTrigger, submitStopOrders } from "./stop-orders.js";
+
+/** A command of a transaction in a block. */
+export interface AppliedCommand {
+  readonly command: InputData["command"];
+  /** Sender's public key, 64 hex digits in lower case. */
+  readonly partyId: string;
+  /** The transaction's signature, 64 bytes. The identifiers of new orders, transfers and so on are derived from it. */
+  readonly signature: Uint8Array;
+}
+
+/**
+ * CommandResult of a command. `partial` means that some instructions of a batch failed. The key of an error names the
+ * instruction; it is empty for a command that is not a batch.
+ */
+export type CommandResult =
+  | { readonly status: "success" }
+  | {
+      readonly status: "partial" | "failure";
+      readonly errors: readonly { readonly key: string; readonly error: string }[];
+    };
+
+/** Applies a command. */
+export function applyCommand(block: ExecutionContext, { command, partyId, signature }: AppliedCommand): CommandResult {
+  const ids = commandIdentifiers(command, signature);
+  const [id = ""] = ids.submissions;
+  const context = { ...block, nextId: ids.next };
+  switch (command.case) {
+    case "orderSubmission":
+      return outcomeOfError(submitAndTrigger(context, partyId, command.value, id));
+    case "orderAmendment":
+      return outcomeOfError(amendAndTrigger(context, partyId, command.value));
+    case "orderCancellation":
+      return outcomeOfError(cancelOrders(context, partyId, command.value));
+    case "stopOrdersSubmission":
+      submitStopOrders(context, partyId, command.value, ids.stopOrders[0] ?? {});
+      return { status: "success" };
+    case "stopOrdersCancellation":
+      cancelStopOrders(context, partyId, command.value); // Outside a batch this command always succeeds.
+      return { status: "success" };
+    case "batchMarketInstructions":
+      return applyBatch(context, partyId, command.value, ids);
+    default: {
+      const all = identifiers(signature);
+      return outcomeOfError(applyNetworkCommand(context, partyId, command, () => all.next().value));
+    }
+  }
+}
+
+function outcomeOfError(error: string | undefined): CommandResult {
+  return error === undefined ? { status: "success" } : { status: "failure", errors: [{ key: "", error }] };
+}
+
+/** Applies a command that is not about orders. */
+function applyNetworkCommand(
+  context: ExecutionContext,
+  partyId: string,
+  command: AppliedCommand["command"],
+  next: () => string,
+): string | undefined {
+  switch (command.case) {
+    case "transfer":
+      return submitTransfer(context, partyId, command.value, next());
+    case "cancelTransfer":
+      return cancelTransfer(context, partyId, command.value);
+    case "proposalSubmission":
+      return submitProposal(context, partyId, command.value, next());
+    case "voteSubmission":
+      return vote(context, partyId, command.value);
+    case "withdrawSubmission":
+      return withdraw(context, partyId, command.value, next());
+    case "updatePartyProfile":
+      return updateProfile(context, partyId, command.value);
+    default:
+      return "the transaction has no command that the local node executes";
+  }
+}
+
+/** An instruction of a batch. `execute` returns the error, if it fails. */
+interface Instruction {
+  readonly key: string;
+  readonly execute: () => string | undefined;
+}
+
+/**
+ * Applies a batch in the network's order: order cancellations, amendments and submissions, stop order cancellations and
+ * submissions. Each instruction succeeds or fails on its own. An order can be amended only once per batch.
+ *
+ * Cancellations, amendments, submissions and stop orders share one index from "0", which is the key of their errors.
+ * Stop order cancellations have an index of their own (v0.78.0, `core/processor/batch_market_instructions_processor.go`). A
+ * rejected stop order is not an error.
+ */
+function applyBatch(
+  context: ExecutionContext,
+  partyId: string,
+  batch: BatchMarketInstructions,
+  ids: CommandIdentifiers,
+): CommandResult {
+  const amended = new Set<string>();
+  const counted = [
+    ...batch.cancellations.map((each) => () => cancelOrders(context, partyId, each)),
+    ...batch.amendments.map((each) => () => {
+      if (amended.has(each.orderId)) {
+        return "order already amended in batch";
+      }
+      const error = amendAndTrigger(context, partyId, each);
+      if (error === undefined) {
+        amended.add(each.orderId);
+      }
+      return error;
+    }),
+    ...batch.submissions.map(
+      (each, index) => () => submitAndTrigger(context, partyId, each, ids.submissions[index] ?? ""),
+    ),
+  ].map((execute, index) => ({ key: String(index), execute }));
+  const cancellations = batch.stopOrdersCancellation.map((each, index) => ({
+    key: String(index),
+    execute: () => cancelStopOrders(context, partyId, each),
+  }));
+  const stopOrders = batch.stopOrdersSubmission.map((each, index) => ({
+    key: String(index),
+    execute() {
+      submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
+      return undefined;
+    },
+  }));
+  return applyInstructions([...counted, ...cancellations, ...stopOrders]);
+}
+
+/** Executes instructions in order and combines their errors into an outcome. */
+function applyInstructions(instructions: readonly Instruction[]): CommandResult {
+  const errors = instructions.flatMap(({ key, execute }) => {
+    const error = execute();
+    return error === undefined ? [] : [{ key, error }];
+  });
+  if (errors.length === 0) {
+    return { status: "success" };
+  }
+  return { status: errors.length < instructions.length ? "partial" : "failure", errors };
+}

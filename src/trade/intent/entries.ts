@@ -1,0 +1,163 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
+import { Code } from "@connectrpc/connect";
+import * as v from "valibot";
+import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { quoted } from "../../base/errors/error-text.js";
+import { FileError } from "../../base/errors/index.js";
+import { strictObject } from "../../base/input/schemas.js";
+import type { Outcome } from "../live/transaction-outcome.js";
+
+/** How an intent ended. It ends once. */
+export type IntentEnding =
+  /** The network executed it. */
+  | {
+      readonly status: "executed";
+      readonly txHash: string;
+      /** The height of the block that executed it; `undefined` if only records show it. */
+      readonly block: bigint | undefined;
+      readonly evidence: Evidence;
+      readonly reason: undefined;
+    }
+  /** The network executed only a part of a batch (`partial`), or nothing of it, and it never will (`failed`). */
+  | {
+      readonly status: "partial" | "failed";
+      readonly txHash: string;
+      readonly block: bigint | undefined;
+      /** The evidence of the outcome, or `refusal`: a node refused the first submission. */
+      readonly evidence: Evidence | "refusal";
+      /** Why, in the network's words. */
+      readonly reason: string;
+    };
+
+/** The evidence for an ending. */
+type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
+
+/** A signed transaction of an intent. */
+interface SignedIntent {
+  readonly transaction: Transaction;
+  /** The last block in which the network can execute it. */
+  readonly lastBlock: bigint;
+}
+
+/** An intent as the journal records it. */
+export interface Intent {
+  /** The command, as serialized input data without a nonce and block height. */
+  readonly command: Uint8Array;
+  readonly publicKey: string;
+  readonly chainId: string;
+  /** Its transaction. There is only one, so the intent cannot be executed twice. */
+  readonly signed: SignedIntent;
+  readonly ending: IntentEnding | undefined;
+}
+
+const VERSION = 1;
+
+const block = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,20}$/),
+  v.transform((digits) => BigInt(digits)),
+);
+const bytes = v.pipe(
+  v.string(),
+  v.base64(),
+  v.transform((text) => base64Decode(text)),
+);
+const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
+const evidence = v.picklist(["result", "records", "blocks", "absence"]);
+const maybeBlock = v.optional(block);
+
+const entrySchema = v.variant("kind", [
+  strictObject({
+    kind: v.literal("intent"),
+    version: v.literal(VERSION),
+    command: bytes,
+    publicKey: v.string(),
+    chainId: v.string(),
+    transaction: bytes,
+    lastBlock: block,
+  }),
+  strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
+  strictObject({
+    kind: v.picklist(["partial", "failed"]),
+    txHash,
+    evidence: v.union([evidence, v.literal("refusal")]),
+    block: maybeBlock,
+    reason: v.string(),
+  }),
+]);
+
+/** Formats the first entry of an intent. */
+export function intentEntry({ command, publicKey, chainId, signed }: Omit<Intent, "ending">): string {
+  const transaction = base64Encode(toBinary(TransactionSchema, signed.transaction));
+  const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId };
+  return JSON.stringify({ ...head, transaction, lastBlock: String(signed.lastBlock) });
+}
+
+/** Formats the last entry of an intent. */
+export function endingEntry({ status: kind, block: height, ...ending }: IntentEnding): string {
+  return JSON.stringify({ kind, ...ending, ...(height !== undefined && { block: String(height) }) });
+}
+
+/**
+ * Reads an intent from its entries.
+ *
+ * @throws {@link FileError} if they do not form an intent
+ */
+export function readIntent(id: string, entries: readonly string[]): Intent | undefined {
+  let intent: Intent | undefined;
+  for (const [index, text] of entries.entries()) {
+    intent = withEntry(intent, parseEntry(text));
+    if (intent === undefined) {
+      throw new FileError(`invalid entry ${index + 1} of intent ${quoted(id)} in the journal`, {
+        code: Code.DataLoss,
+        advice: "Restore the journal, or install the version of tradewire that wrote it, or a later one.",
+      });
+    }
+  }
+  return intent;
+}
+
+function parseEntry(text: string): v.InferOutput<typeof entrySchema> | undefined {
+  try {
+    return v.parse(entrySchema, JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the intent with one more entry; `undefined` if the entry does not fit. */
+function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEntry>): Intent | undefined {
+  if (entry === undefined || intent?.ending !== undefined) {
+    return undefined;
+  }
+  if (entry.kind === "intent") {
+    const { command, publicKey, chainId } = entry;
+    const signed = readSigned(entry);
+    return intent === undefined && signed !== undefined
+      ? { command, publicKey, chainId, signed, ending: undefined }
+      : undefined;
+  }
+  if (intent === undefined) {
+    return undefined;
+  }
+  const { txHash: hash, evidence: seen, block: height } = entry;
+  const known = { txHash: hash, block: height };
+  return entry.kind === "executed"
+    ? { ...intent, ending: { ...known, status: entry.kind, evidence: entry.evidence, reason: undefined } }
+    : { ...intent, ending: { ...known, status: entry.kind, evidence: seen, reason: entry.reason } };
+}
+
+function readSigned({
+  transaction,
+  lastBlock,
+}: {
+  transaction: Uint8Array;
+  lastBlock: bigint;
+}): SignedIntent | undefined {
+  try {
+    return { transaction: fromBinary(TransactionSchema, transaction), lastBlock };
+  } catch {
+    return undefined;
+  }
+}

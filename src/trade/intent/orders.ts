@@ -1,0 +1,242 @@
+import { withCaller } from "../../base/errors/caller-stack.js";
+import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../../base/input/assert.js";
+import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
+import { lazily, startLoading } from "../../base/input/lazy.js";
+import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
+import { MAX_TIMER_MS } from "../../base/runtime/index.js";
+import { linkedController, onAbort, raceAbort } from "../../base/signal/abort.js";
+import { withEnding } from "../../base/signal/ending.js";
+import { throwIfAborted } from "../../base/signal/wait.js";
+import type { ObservedNode } from "../live/execution.js";
+import { followBlocks } from "../live/follow-blocks.js";
+import { loadSending } from "../live/outcomes.js";
+import type { CommandSource } from "../transaction/input-data.js";
+import { readSigner } from "../transaction/transaction.js";
+import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
+import type { Journal } from "./journal.js";
+import type { SettledIntent, WantedIntent } from "./settle.js";
+
+/** The options of intents: the signer and the journal. */
+export interface OrdersOptions
+  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+  /** The journal of the intents; use a separate one for each key. */
+  readonly journal: Journal;
+}
+
+/** The names of {@link OrdersOptions}. */
+const ORDERS_OPTIONS = {
+  signer: true,
+  chainId: true,
+  chainIdPrefix: true,
+  maxDifficulty: true,
+  version: true,
+  journal: true,
+} as const satisfies { readonly [Key in keyof Required<OrdersOptions>]: true };
+
+/** How to settle intents. */
+export interface SettleOptions extends Pick<CallOptions, "signal"> {
+  /** Total time limit, in milliseconds; 600000 by default. Intents that are not settled by then stay open. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The names of {@link SettleOptions}. */
+const SETTLE_OPTIONS = { signal: true, timeoutMs: true } as const;
+
+/** How to submit an intent. */
+export interface SubmitIntentOptions extends SettleOptions, Validity {
+  /** Identifies the intent in the journal: 1 to 200 characters. The same identifier repeats the same intent. */
+  readonly id: string;
+}
+
+/** An intent that was open. */
+export type ResumedIntent =
+  | SettledIntent
+  /** It could not be settled, and stays open. */
+  | { readonly id: string; readonly status: "open"; readonly error: unknown };
+
+/**
+ * Commands that are executed at most once, even if the program, the node or the connections fail.
+ *
+ * An intent is a command with an identifier. It is signed once, and written to the journal before it is sent. Until a block
+ * or a node settles it, the same transaction is resent, and the network executes it at most once.
+ */
+export interface Orders extends AsyncDisposable {
+  /**
+   * Submits an intent, and waits until it has ended. If the journal has the identifier, it is the same intent: an open
+   * one is settled, and one that has ended returns the same status.
+   *
+   * @param command the command by its name and fields, or serialized input data
+   * @param options its identifier, in how many blocks it may be executed, a signal, and a time limit
+   * @returns how it ended, with the evidence
+   * @throws {@link CommandError} and {@link RequestError} if the command or an option is wrong, or the identifier is that of
+   *   another command; nothing was sent then
+   * @throws {@link OutcomeUnknownError} if it could not be settled in time; it stays open, for {@link resume} or the next call
+   * @throws {@link CanceledError} if the signal was aborted; it stays open if it was sent
+   *
+   * @example
+   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   */
+  submit(command: CommandSource, options: SubmitIntentOptions): Promise<SettledIntent>;
+  /**
+   * Settles all intents that are open in the journal, for example after a crash. Several are settled at a time.
+   *
+   * @param options a signal, and a time limit for each
+   * @returns each intent, once it has ended or could not be settled
+   *
+   * @example
+   * for await (const { id, status } of orders.resume()) console.log(id, status);
+   */
+  resume(options?: SettleOptions): AsyncIterable<ResumedIntent>;
+  /** Stops following blocks, and ends all waits. The journal stays open. */
+  close(): void;
+}
+
+/** The services that send and observe intents. */
+export interface OrdersServices {
+  readonly transactions: Transactions & CommandPreparation;
+  readonly node: ObservedNode;
+  /** Aborted when the client is closed. */
+  readonly closing: AbortSignal;
+}
+
+/** The maximum time to settle an intent by default, in milliseconds. */
+const TIMEOUT_MS = 600_000;
+
+/** How many open intents are settled at a time. */
+const MAX_PARALLEL = 16;
+
+/** The maximum length of an identifier, in characters. */
+const MAX_ID = 200;
+
+/** Loads all that signs, sends and settles intents. */
+const loadSettling = lazily(async () => {
+  const [settling] = await Promise.all([import("./settle.js"), loadSending()]);
+  return settling;
+});
+
+/** Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines. */
+export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
+  assertObject("options", options);
+  assertKnownKeys("options", options, ORDERS_OPTIONS);
+  const { journal: given, signer, ...form } = options;
+  const signing = { ...form, signer: readSigner(signer) };
+  const journal = readJournal(given);
+  const intentServices = { ...services, journal, signing };
+  const closing = linkedController(services.closing);
+  const running = new Map<string, Promise<unknown>>();
+  startLoading(loadSettling);
+  onAbort(closing.signal, followBlocks(services.node.watch, closing.signal));
+
+  async function settle(
+    before: Promise<unknown>,
+    wanted: WantedIntent,
+    { signal, timeoutMs = TIMEOUT_MS }: SettleOptions,
+  ): Promise<SettledIntent> {
+    throwIfAborted(closing.signal);
+    return withEnding(timeoutMs, [signal, closing.signal], async (ending) => {
+      const { settleIntent } = await loadSettling();
+      await raceAbort(before, ending.signal).catch(() => undefined); // What follows ends with the signal.
+      return settleIntent(intentServices, wanted, ending.signal);
+    });
+  }
+
+  /**
+   * Settles an intent after earlier calls in this process that settle it: concurrent calls could not tell whose answer counts.
+   */
+  function settleInTurn(wanted: WantedIntent, settleOptions: SettleOptions): Promise<SettledIntent> {
+    const { id } = wanted;
+    const before = running.get(id) ?? Promise.resolve();
+    const settling = settle(before, wanted, settleOptions);
+    const turn = Promise.allSettled([before, settling]).then(() => {
+      if (running.get(id) === turn) {
+        running.delete(id);
+      }
+    });
+    running.set(id, turn);
+    return settling;
+  }
+
+  return withSnapshots<Orders>({
+    submit: (given, submitOptions) =>
+      withCaller(async () => {
+        const command = snapshotData(given);
+        assertKnownKeys("options", submitOptions, { ...SETTLE_OPTIONS, ...VALIDITY_OPTIONS, id: true });
+        const { id, validForBlocks, validForMs, ...settleOptions } = submitOptions;
+        validateId(id);
+        validateValidity({ validForBlocks, validForMs });
+        validateSettleOptions(settleOptions);
+        const { commandOfIntent } = await loadSettling();
+        const bytes = commandOfIntent(command);
+        return settleInTurn({ id, command: bytes, validity: { validForBlocks, validForMs } }, settleOptions);
+      }),
+
+    async *resume(settleOptions = {}) {
+      validateSettleOptions(settleOptions);
+      const waiting = (await journal.open()).filter((id) => !running.has(id));
+      const settling = new Map<string, Promise<ResumedIntent>>();
+      const ending = linkedController(settleOptions.signal);
+      try {
+        for (let next = 0; next < waiting.length || settling.size > 0; ) {
+          const id = settling.size < MAX_PARALLEL ? waiting[next] : undefined;
+          if (id === undefined) {
+            const ended = await Promise.race(settling.values());
+            settling.delete(ended.id);
+            yield ended;
+          } else {
+            const wanted = { id, command: undefined, validity: {} };
+            settling.set(id, resumed(id, settleInTurn(wanted, { ...settleOptions, signal: ending.signal })));
+            next += 1;
+          }
+        }
+      } finally {
+        ending.abort(new DOMException("the wait was canceled", "AbortError"));
+      }
+    },
+
+    close,
+    [Symbol.asyncDispose]: async () => close(),
+  });
+
+  function close(): void {
+    closing.abort(new DOMException("the orders were closed", "AbortError"));
+  }
+}
+
+/** Reads the methods of a journal, once: nobody can exchange them later. */
+function readJournal(journal: Journal): Pick<Journal, "read" | "append" | "open"> {
+  assertObject("journal", journal);
+  const { read, append, open } = journal;
+  for (const [name, method] of Object.entries({ read, append, open })) {
+    assertFunction(`journal.${name}`, method);
+  }
+  return {
+    read: (...given) => read.apply(journal, given),
+    append: (...given) => append.apply(journal, given),
+    open: (...given) => open.apply(journal, given),
+  };
+}
+
+async function resumed(id: string, settling: Promise<SettledIntent>): Promise<ResumedIntent> {
+  try {
+    return await settling;
+  } catch (error) {
+    return { id, status: "open", error };
+  }
+}
+
+function validateId(id: unknown): asserts id is string {
+  // A lone surrogate has no form in UTF-8, so that several identifiers would become one.
+  if (typeof id !== "string" || id.length === 0 || id.length > MAX_ID || /[\p{Cc}\p{Cs}]/u.test(id)) {
+    throw invalidValueError("id", id, `1 to ${MAX_ID} characters, without control characters and lone surrogates`);
+  }
+}
+
+function validateSettleOptions(options: SettleOptions): void {
+  assertKnownKeys("options", options, SETTLE_OPTIONS);
+  validateCallOptions(options);
+  const { timeoutMs } = options;
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
+    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
+  }
+}

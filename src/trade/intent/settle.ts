@@ -1,0 +1,322 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { SubmitTransactionRequest_Type } from "../../../gen/client/vega/api/v1/core_pb.js";
+import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { quoted } from "../../base/errors/error-text.js";
+import {
+  ConnectionError,
+  OutcomeUnknownError,
+  RequestError,
+  TradewireError,
+  TransactionError,
+} from "../../base/errors/index.js";
+import { isTransient } from "../../base/errors/reaction.js";
+import { linkedController, onAbort } from "../../base/signal/abort.js";
+import { backoffMs, wait } from "../../base/signal/wait.js";
+import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../live/execution.js";
+import { sentTransaction } from "../live/sent-transaction.js";
+import type { Outcome } from "../live/transaction-outcome.js";
+import { type CommandSource, readCommand } from "../transaction/input-data.js";
+import { type Submission, unknownOutcome } from "../transaction/submission.js";
+import { transactionHash } from "../transaction/transaction-hash.js";
+import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import type { Validity } from "../transaction/validity.js";
+import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
+import type { Journal } from "./journal.js";
+
+/** An intent that has ended. */
+export type SettledIntent = IntentEnding & { readonly id: string };
+
+/** The services that sign, send and observe intents. */
+export interface IntentServices {
+  readonly transactions: Transactions & CommandPreparation;
+  readonly node: ObservedNode;
+  readonly journal: Pick<Journal, "read" | "append">;
+  /** The signer, and the form of its transactions. */
+  readonly signing: Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version">;
+}
+
+/** An intent that may not be in the journal yet. */
+export interface WantedIntent {
+  readonly id: string;
+  /** The result of {@link commandOfIntent}; `undefined` for an intent that is in the journal. */
+  readonly command: Uint8Array | undefined;
+  readonly validity: Validity;
+}
+
+/** The maximum time of one look for what became of a transaction that cannot be taken any more, in milliseconds. */
+const LOOK_MS = 10_000;
+
+/** After how many looks at complete records, which prove nothing, such a transaction is left open. */
+const MAX_LOOKS = 6;
+
+/** The result of one attempt. */
+type Step =
+  | { readonly kind: "waited"; readonly outcome: Outcome }
+  /** No block can contain the transaction any more. If the records are complete, no later look shows more. */
+  | { readonly kind: "over"; readonly outcome: Outcome; readonly isComplete: boolean }
+  /** The network refused the transaction, which was not sent before. */
+  | { readonly kind: "refused"; readonly error: TransactionError; readonly txHash: string };
+
+/**
+ * Serializes the command of an intent.
+ *
+ * @throws {@link CommandError} and {@link RequestError} as `signCommand` does, and if the input data has a nonce or block height
+ */
+export function commandOfIntent(command: CommandSource): Uint8Array {
+  const inputData = readCommand(command);
+  if (inputData.nonce !== 0n || inputData.blockHeight !== 0n) {
+    throw new RequestError("the input data of an intent must not contain a nonce or a block height", {
+      advice: "Omit both: an intent may be signed more than once. Nothing was sent.",
+    });
+  }
+  return toBinary(InputDataSchema, inputData);
+}
+
+/**
+ * Settles an intent: begins or continues it, until it has ended. It is signed once, so it cannot be executed twice.
+ *
+ * @throws {@link OutcomeUnknownError} if it could not be settled; it stays open
+ */
+export async function settleIntent(
+  services: IntentServices,
+  wanted: WantedIntent,
+  signal: AbortSignal,
+): Promise<SettledIntent> {
+  const { id } = wanted;
+  let looks = 0;
+  for (let failures = 1; ; failures += 1) {
+    const intent = await readFrom(services, wanted);
+    if (intent?.ending !== undefined) {
+      return { id, ...intent.ending };
+    }
+    let why: string;
+    try {
+      const step =
+        intent === undefined ? await sendNew(services, wanted, signal) : await sendAgain(services, intent, signal);
+      const ending = endingOf(step);
+      if (
+        ending !== undefined &&
+        (await services.journal.append(id, endingEntry(ending), { position: 1, isLast: true }))
+      ) {
+        return { id, ...ending };
+      }
+      looks += step.kind === "over" && step.isComplete ? 1 : 0;
+      why =
+        step.kind === "refused" || step.outcome.status !== "unknown"
+          ? "another process is settling it"
+          : step.outcome.reason;
+    } catch (reason) {
+      if (intent === undefined && (await readFrom(services, wanted)) === undefined) {
+        throw signal.aborted && isTimeUp(signal) ? unsent(id, reason) : reason;
+      }
+      const isPassing = isTransient(reason) || reason instanceof OutcomeUnknownError || signal.aborted;
+      if (!isPassing || (signal.aborted && !isTimeUp(signal))) {
+        throw reason;
+      }
+      why = reason instanceof TradewireError ? reason.summary : String(reason);
+    }
+    if (signal.aborted || looks >= MAX_LOOKS) {
+      throw await leftOpen(services, wanted, why);
+    }
+    await wait(backoffMs(failures), signal).catch(() => undefined); // The next step ends with the signal.
+  }
+}
+
+/** Whether a signal was aborted by the time limit rather than by the caller. */
+function isTimeUp({ reason }: AbortSignal): boolean {
+  return reason instanceof DOMException && reason.name === "TimeoutError";
+}
+
+/** Reads an intent from the journal. Its identifier must not have been used for another command or key. */
+async function readFrom(
+  { journal, signing }: IntentServices,
+  { id, command }: WantedIntent,
+): Promise<Intent | undefined> {
+  const intent = readIntent(id, await journal.read(id));
+  if (intent !== undefined && intent.publicKey !== signing.signer.publicKey) {
+    throw new RequestError(
+      `the journal contains the intent ${quoted(id)} for another key, ${quoted(intent.publicKey)}`,
+      {
+        advice: "Use a separate journal for each key. Nothing was sent.",
+      },
+    );
+  }
+  if (intent !== undefined && command !== undefined && !Buffer.from(command).equals(intent.command)) {
+    throw new RequestError(`the journal contains the intent ${quoted(id)} with another command`, {
+      advice: "Use a unique ID for each intent, and the same ID only to repeat an intent. Nothing was sent.",
+    });
+  }
+  return intent;
+}
+
+/** Signs a transaction, writes it down, sends it, and waits for its outcome. */
+async function sendNew(
+  { transactions, node, journal, signing }: IntentServices,
+  { id, command, validity }: WantedIntent,
+  signal: AbortSignal,
+): Promise<Step> {
+  if (command === undefined) {
+    throw new RequestError(`the intent ${quoted(id)} is not in the journal`, {
+      advice: "Submit the intent with its command.",
+    });
+  }
+  let txHash = "";
+  try {
+    const { outcome } = await execute(node, { signal }, async (making) => {
+      const prepared = await transactions.prepare({ inputData: command }, { ...signing, ...validity }, making);
+      const { transaction, block, pastBlocks, submit, giveBack } = prepared;
+      txHash = transactionHash(transaction);
+      const { publicKey } = signing.signer;
+      const signed = { transaction, lastBlock: block.height + BigInt(pastBlocks) };
+      const entry = intentEntry({ command, publicKey, chainId: block.chainId, signed });
+      const isAdded = await journal.append(id, entry, { position: 0, isLast: false }).catch((reason: unknown) => {
+        giveBack();
+        throw reason;
+      });
+      if (!isAdded) {
+        giveBack();
+        throw overtaken(id);
+      }
+      const sending = sendUntilAnswered(transactions, transaction, (ending) => submit({ signal: ending }), false);
+      return {
+        ...prepared,
+        isNew: true,
+        isChecked: true,
+        submit: sending,
+        resend: resending(transactions, transaction),
+      };
+    });
+    return { kind: "waited", outcome };
+  } catch (reason) {
+    if (reason instanceof TransactionError && !reason.mayHaveBeenTaken) {
+      return { kind: "refused", error: reason, txHash };
+    }
+    throw reason;
+  }
+}
+
+/** The error of an intent that another process has added to the journal in the meantime, and settles. */
+function overtaken(id: string): ConnectionError {
+  return new ConnectionError(`another process has added the intent ${quoted(id)} to the journal`, {
+    code: Code.Aborted,
+    advice: "This process sent nothing.",
+    connected: false,
+  });
+}
+
+/** Sends the same transaction again if the network may still take it, and waits for its outcome. */
+async function sendAgain({ transactions, node }: IntentServices, intent: Intent, signal: AbortSignal): Promise<Step> {
+  const { transaction, lastBlock } = intent.signed;
+  const sent = sentTransaction(transaction);
+  const height = await transactions.lastHeight(intent.chainId, signal);
+  if (height >= lastBlock) {
+    const isComplete = await areRecordsComplete(node, lastBlock, { signal });
+    return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }), isComplete };
+  }
+  const { outcome } = await execute(node, { signal }, async () => ({
+    transaction,
+    pastBlocks: Number(lastBlock - (sent.blockHeight ?? 0n)),
+    validForBlocks: Number(lastBlock - height),
+    isNew: false,
+    isChecked: false, // A node that is behind accepts what is in a block already, so its answer proves nothing.
+    submit: sendUntilAnswered(transactions, transaction, undefined, true),
+    resend: resending(transactions, transaction),
+  }));
+  return { kind: "waited", outcome };
+}
+
+/**
+ * Returns a submission that sends the same transaction until a node answers. The network executes it at most once, however often
+ * it is sent.
+ */
+function sendUntilAnswered(
+  transactions: Transactions,
+  transaction: Transaction,
+  first: ((signal: AbortSignal) => Promise<Submission>) | undefined,
+  mayHaveBeenSent: boolean,
+): (signal: AbortSignal, decided: AbortSignal) => Promise<Submission> {
+  const again = resending(transactions, transaction);
+  return async (callers, decided) => {
+    const sending = linkedController(callers);
+    const { signal } = sending;
+    const leave = onAbort(decided, () => sending.abort(decided.reason));
+    let send = first ?? again;
+    let mayBeSent = mayHaveBeenSent;
+    const fail = async (reason: unknown) => {
+      throw mayBeSent || decided.aborted ? await unknownOutcome(transaction, asError(reason)) : reason;
+    };
+    try {
+      for (let failures = 1; ; failures += 1) {
+        try {
+          return await send(signal);
+        } catch (reason) {
+          mayBeSent ||= reason instanceof OutcomeUnknownError;
+          const isRefused = reason instanceof TransactionError;
+          const isKnown = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
+          // A node that is behind does not know the block of the transaction, and cannot tell that from an old one.
+          const isUnknownBlock = isRefused && reason.refusal === "expired";
+          const isRetried = isUnknownBlock || isTransient(reason) || reason instanceof OutcomeUnknownError;
+          if (isKnown || !isRetried) {
+            // A refusal of what may have been sent before says nothing of the earlier submission.
+            mayBeSent ||= isRefused && reason.mayHaveBeenTaken;
+            await fail(reason);
+          }
+          mayBeSent ||= isUnknownBlock; // By another process, before: blocks decide it.
+        }
+        await wait(backoffMs(failures), signal).catch(fail);
+        send = again;
+      }
+    } finally {
+      leave();
+    }
+  };
+}
+
+/** Returns a submission of a transaction that may have been sent before. */
+function resending(transactions: Transactions, tx: Transaction): (signal: AbortSignal) => Promise<Submission> {
+  return (signal) => transactions.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC }, { signal });
+}
+
+function asError(reason: unknown): TradewireError {
+  return reason instanceof TradewireError
+    ? reason
+    : new ConnectionError(String(reason), { code: Code.Unknown, advice: "", connected: true, cause: reason });
+}
+
+/** The ending that a step shows; `undefined` if it leaves it open. */
+function endingOf(step: Step): IntentEnding | undefined {
+  if (step.kind === "refused") {
+    const { error, txHash } = step;
+    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason: error.summary };
+  }
+  const { outcome } = step;
+  if (outcome.status === "unknown") {
+    return undefined;
+  }
+  const { txHash, block, evidence } = outcome;
+  return outcome.status === "executed"
+    ? { status: outcome.status, txHash, block, evidence, reason: undefined }
+    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason };
+}
+
+async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {
+  const intent = await readFrom(services, wanted);
+  const cause = new ConnectionError(`the outcome of intent ${quoted(wanted.id)} is unknown: ${why}`, {
+    code: Code.DeadlineExceeded,
+    advice: "The intent stays open in the journal. Call resume() to check again.",
+    connected: true,
+  });
+  return intent === undefined ? unsent(wanted.id, cause) : unknownOutcome(intent.signed.transaction, cause);
+}
+
+function unsent(id: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`the deadline passed before intent ${quoted(id)} was signed`, {
+    code: Code.DeadlineExceeded,
+    advice: (nameOf) =>
+      `Nothing was sent. Check that the node makes blocks, or allow more time (${nameOf("timeoutMs")}).`,
+    connected: false,
+    cause,
+  });
+}

@@ -1,0 +1,326 @@
+import { equals } from "@bufbuild/protobuf";
+import {
+  type AccountBalance,
+  AccountBalanceSchema,
+  TradingDataService,
+} from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import {
+  type Account,
+  type Order,
+  Order_Status,
+  OrderSchema,
+  type Position,
+  PositionSchema,
+} from "../../../gen/vega/vega_pb.js";
+import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { setBounded } from "../../base/signal/collections.js";
+import type { EventType, LiveEventOf } from "../live/event-types.js";
+import { listedTime } from "../live/listed-blocks.js";
+import type { LiveCalls } from "../live/live-call.js";
+import { isLiveOrder } from "../live/order-lifecycle.js";
+import { isOlder } from "../live/record-age.js";
+import {
+  type AccountChange,
+  type AccountRecords,
+  collectRecords,
+  createRecordSet,
+  KINDS,
+  MAX_RECORDS,
+  type RecordKind,
+  type RecordRules,
+} from "./account-records.js";
+import { createAwaitedListings } from "./awaited-listings.js";
+
+/** The account of a party at a time. */
+export interface AccountView {
+  /**
+   * - `live`: the node's listing, with all changes that the node's events have reported.
+   * - `reloading`: changes may be missing until the node has listed the records again: at first, for a block or two, and after the
+   *   connection of the events was lost.
+   */
+  readonly state: "live" | "reloading";
+  /** The live orders, newest first. */
+  readonly orders: readonly Order[];
+  /** The positions, including closed ones. */
+  readonly positions: readonly Position[];
+  /** The balances of all accounts of the party. */
+  readonly balances: readonly AccountBalance[];
+  /** The changes since the previous view, each once. In the first view, all records. */
+  readonly changes: readonly AccountChange[];
+  /** The number of times that the connection of the events was lost. */
+  readonly gaps: number;
+}
+
+/** What listings are compared with what is known: as new, perhaps without what events have shown, or older than they were before. */
+export type Listed = "current" | "behind" | "outdated";
+
+/** Creates the account of a party: its records as the node lists them, and what its events have shown. */
+export function createAccountState(calls: LiveCalls, partyId: string, options: CallOptions) {
+  const listings = createListings(calls, partyId, options);
+  const sets = {
+    order: createRecordSet("order", listings.order),
+    position: createRecordSet("position", listings.position),
+    balance: createRecordSet("balance", listings.balance),
+  };
+  /** The latest versions of orders in events, and the statuses with which orders ended. */
+  const seen = new Map<string, Order>();
+  const ends = new Map<string, Order_Status>();
+  const awaited = createAwaitedListings();
+  let state: AccountView["state"] = "reloading";
+  let changes: AccountChange[] = [];
+  let gaps = 0;
+  let losses = 0;
+  /** Whether a block began on the current connections. Events of earlier blocks may be missing. */
+  let hasBegun = false;
+  let last: AccountView | undefined;
+
+  const lastOrder = (order: Order): Order => {
+    const latest = seen.get(order.id) ?? order;
+    return { ...latest, status: ends.get(order.id) ?? latest.status };
+  };
+
+  /** Returns whether a listing of orders contradicts the events. */
+  const isOutdated = (orders: readonly Order[]) =>
+    orders.some((order) => {
+      const latest = seen.get(order.id);
+      return ends.has(order.id) || (latest !== undefined && isOlder(order, latest));
+    });
+
+  function remember(order: Order): void {
+    setBounded(seen, order.id, order, MAX_RECORDS);
+    if (order.status === Order_Status.ACTIVE || order.status === Order_Status.PARKED) {
+      ends.delete(order.id);
+    } else {
+      setBounded(ends, order.id, order.status, MAX_RECORDS);
+    }
+  }
+
+  function observeOrder(order: Order, block: bigint): void {
+    remember(order);
+    if (isLiveOrder(order)) {
+      awaited.shown("order", order.id, block, (listed) => listed !== undefined && !isOlder(listed, order));
+    } else {
+      awaited.ended("order", order.id);
+    }
+  }
+
+  function observePosition(marketId: string, block: bigint): void {
+    awaited.shown(
+      "position",
+      marketId,
+      block,
+      (listed, time) => listed !== undefined && time !== undefined && !isOlder(listed, { updatedAt: time }),
+    );
+  }
+
+  function observeBalance(account: Account, block: bigint): void {
+    const { balance } = account;
+    awaited.shown("balance", balanceKey(account), block, (listed) => (listed?.balance ?? "0") === balance);
+  }
+
+  function endOrders(ids: readonly string[], status: Order_Status): void {
+    for (const id of ids) {
+      setBounded(ends, id, status, MAX_RECORDS);
+      awaited.ended("order", id);
+    }
+  }
+
+  /** Reads how orders ended whose end no event has shown: a listing may be ahead of the events, or they were lost. */
+  async function lookUpEnds(listed: readonly Order[]): Promise<void> {
+    const live = new Set(listed.map(({ id }) => id));
+    const unknown = sets.order.list().filter(({ id }) => !(live.has(id) || ends.has(id)));
+    const orders = await Promise.all(unknown.slice(0, MAX_LOOKUPS).map(({ id }) => listings.order.read(id)));
+    for (const order of orders) {
+      if (order !== undefined && !isLiveOrder(order)) {
+        remember(order);
+      }
+    }
+  }
+
+  function isBehind<K extends RecordKind>(
+    kind: K,
+    { keyOf }: RecordRules<AccountRecords[K]>,
+    listed: readonly AccountRecords[K][],
+    until: bigint | undefined,
+  ): boolean {
+    return awaited.isOlder(kind, new Map(listed.map((record) => [keyOf(record), record])), until);
+  }
+
+  /** Lists the records of a kind, and applies the listing if it is as new as what is known. */
+  async function refreshKind(kind: RecordKind, until: bigint | undefined): Promise<Listed> {
+    let changed: readonly AccountChange[] | undefined;
+    switch (kind) {
+      case "order": {
+        const orders = await listings.order.list();
+        if (isOutdated(orders)) {
+          return "outdated";
+        }
+        if (isBehind(kind, listings.order, orders, until)) {
+          return "behind";
+        }
+        await lookUpEnds(orders);
+        changed = sets.order.replace(orders, lastOrder);
+        break;
+      }
+      case "position": {
+        const positions = await listings.position.list();
+        if (isBehind(kind, listings.position, positions, until)) {
+          return "behind";
+        }
+        changed = sets.position.replace(positions, (position) => position);
+        break;
+      }
+      case "balance": {
+        const balances = await listings.balance.list();
+        if (isBehind(kind, listings.balance, balances, until)) {
+          return "behind";
+        }
+        changed = sets.balance.replace(balances, (balance) => balance);
+        break;
+      }
+    }
+    changes.push(...(changed ?? []));
+    return changed === undefined ? "outdated" : "current";
+  }
+
+  /** A block began on the current connections. */
+  function begin(block: bigint, time: bigint): void {
+    awaited.begun(block, time);
+    if (!hasBegun) {
+      hasBegun = true;
+      for (const kind of KINDS) {
+        awaited.changed(kind, block - 1n); // Its events came before the connection, and its records may not be listed yet.
+      }
+    }
+  }
+
+  return {
+    connectionLost(): void {
+      gaps += state === "live" ? 1 : 0;
+      losses += 1;
+      state = "reloading";
+      hasBegun = false;
+    },
+
+    /** Applies an event. */
+    observe({ block, ...event }: LiveEventOf<EventType>): void {
+      switch (event.kind) {
+        case "beginBlock":
+          begin(block, event.value.timestamp);
+          break;
+        case "order":
+          observeOrder(event.value, block);
+          break;
+        case "cancelledOrders":
+          endOrders(event.value.orderIds, Order_Status.CANCELLED);
+          break;
+        case "expiredOrders":
+          endOrders(event.value.orderIds, Order_Status.EXPIRED);
+          break;
+        case "account":
+          observeBalance(event.value, block);
+          break;
+        case "settleDistressed":
+          awaited.changed("order", block);
+          observePosition(event.value.marketId, block);
+          break;
+        case "trade":
+        case "settlePosition":
+        case "lossSocialization":
+          observePosition(event.value.marketId, block);
+          break;
+        case "settleMarket":
+          awaited.changed("order", block);
+          awaited.changed("position", block);
+          break;
+        case "distressedOrders":
+          awaited.changed("order", block);
+          break;
+        case "distressedPositions":
+        case "fundingPayments":
+          awaited.changed("position", block);
+          break;
+      }
+    },
+
+    /** The kinds whose listings may lack what events have shown. */
+    awaited: awaited.kinds,
+
+    /** Lists records of these kinds. */
+    async refresh(kinds: readonly RecordKind[]): Promise<Listed> {
+      const lossesBefore = losses;
+      const until = awaited.kinds().length > 0 ? await listings.time() : undefined;
+      const listed = await Promise.all(kinds.map((kind) => refreshKind(kind, until)));
+      const isConfirmed = hasBegun && losses === lossesBefore && awaited.kinds().length === 0;
+      if (isConfirmed && listed.every((each) => each === "current")) {
+        state = "live";
+      }
+      return listed.find((each) => each === "outdated") ?? listed.find((each) => each === "behind") ?? "current";
+    },
+
+    /** Returns the account if it has changed since the last view. */
+    takeView(): AccountView | undefined {
+      if (last !== undefined && changes.length === 0 && last.state === state && last.gaps === gaps) {
+        return undefined;
+      }
+      const records = { orders: sets.order.list(), positions: sets.position.list(), balances: sets.balance.list() };
+      last = { state, ...records, changes, gaps };
+      changes = [];
+      return last;
+    },
+  };
+}
+
+/** The maximum number of orders that are read individually after a listing. */
+const MAX_LOOKUPS = 100;
+
+/** How the records of each kind are listed and compared. */
+type Listings = {
+  readonly [K in RecordKind]: RecordRules<AccountRecords[K]> & { list(): Promise<AccountRecords[K][]> };
+} & {
+  readonly order: {
+    /** Reads an order, live or not; undefined if the node does not return it. */
+    read(orderId: string): Promise<Order | undefined>;
+  };
+  /** The time of the last block that the data node has begun, in Unix nanoseconds. */
+  time(): Promise<bigint>;
+};
+
+function createListings({ records, service }: LiveCalls, partyId: string, options: CallOptions): Listings {
+  const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
+  const partyIds = [partyId];
+  const pagination = { newestFirst: true };
+  return {
+    time: () => listedTime(service(TradingDataService), toConnectOptions(options)),
+    order: {
+      list: () => collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true }, pagination }, options)),
+      read: (orderId) =>
+        service(TradingDataService)
+          .getOrder({ orderId }, toConnectOptions(options))
+          .then(
+            ({ order }) => order,
+            () => undefined,
+          ),
+      keyOf: ({ id }) => id,
+      isEqual: (a, b) => equals(OrderSchema, a, b),
+      isOlder,
+    },
+    position: {
+      list: () => collectRecords(records(listAllPositions, { filter: { partyIds }, pagination }, options)),
+      keyOf: ({ marketId }) => marketId,
+      isEqual: (a, b) => equals(PositionSchema, a, b),
+      isOlder,
+    },
+    balance: {
+      list: () => collectRecords(records(listAccounts, { filter: { partyIds }, pagination }, options)),
+      keyOf: balanceKey,
+      isEqual: (a, b) => equals(AccountBalanceSchema, a, b),
+      isOlder: () => false, // Balances have neither a version nor a time.
+    },
+  };
+}
+
+/** Events name `!` as the market of a general account (v0.78.0, `noMarket` in core/collateral/engine.go). */
+function balanceKey({ asset, marketId, type, owner }: Pick<Account, "asset" | "marketId" | "type" | "owner">): string {
+  return `${asset} ${marketId === "!" ? "" : marketId} ${type} ${owner}`;
+}

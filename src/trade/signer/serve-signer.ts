@@ -1,0 +1,59 @@
+import {
+  assertChainId,
+  assertFunction,
+  assertKnownKeys,
+  assertObject,
+  assertText,
+  invalidTypeError,
+  parseSignal,
+} from "../../base/input/assert.js";
+import { lazily } from "../../base/input/lazy.js";
+import { snapshot } from "../../base/input/snapshot.js";
+import { readSigner } from "../transaction/transaction.js";
+import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
+
+/** Loads the server: few programs are signer processes. */
+const loadServer = lazily(() => import("./signer-server.js"));
+
+/**
+ * Serves a signer to other programs of the same user, over a Unix socket of mode 0600. The permissions of the socket are the
+ * access control: anyone who can connect can sign within the policy, and set a stricter mode. No part of the key is sent.
+ *
+ * The transactions of all programs are counted together, so that they stay within the network's spam limits.
+ *
+ * @param options the signer, its chain, and the paths of the sockets
+ * @returns the running server; `close()`, `await using` or the signal closes it
+ * @throws {@link RequestError} if an option is wrong, or on Windows
+ * @throws {@link FileError} if others can write to the folder of a socket, or it cannot be created
+ * @throws {@link ConnectionError} if another process listens on a socket
+ *
+ * @example
+ * await using guard = await client.guard({ signer, policy });
+ * await using server = await serveSigner({ guard, chainId: "chain-1", listen: "/run/user/1000/tradewire.sock" });
+ */
+export async function serveSigner(options: ServeSignerOptions): Promise<SignerServer> {
+  options = snapshot(options);
+  assertKnownKeys("options", options, {
+    guard: true,
+    chainId: true,
+    listen: true,
+    admin: true,
+    onEvent: true,
+    signal: true,
+  });
+  const { guard, chainId, listen, admin, onEvent } = options;
+  assertObject("guard", guard);
+  readSigner(guard);
+  if (typeof guard.setMode !== "function" || typeof guard.kill !== "function") {
+    throw invalidTypeError("guard", guard, "a result of client.guard()");
+  }
+  assertChainId("chainId", chainId);
+  assertText("listen", listen, "/run/user/1000/tradewire.sock");
+  if (admin !== undefined) {
+    assertText("admin", admin, "/run/user/1000/tradewire-admin.sock");
+  }
+  assertFunction("onEvent", onEvent);
+  const signal = parseSignal(options.signal);
+  const { openSignerServer } = await loadServer();
+  return openSignerServer({ ...options, signal });
+}

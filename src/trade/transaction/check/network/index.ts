@@ -1,0 +1,121 @@
+import type { BatchMarketInstructions } from "../../../../../gen/vega/commands/v1/commands_pb.js";
+import { invalidValueError } from "../../../../base/input/assert.js";
+import type { Command } from "../field-rules.js";
+import { Field, type NetworkProblem, type NetworkProblems, requiredId } from "./network-rules.js";
+import {
+  batchProblems,
+  orderAmendmentProblems,
+  orderProblems,
+  stopOrdersCancellationProblems,
+  stopOrdersProblems,
+} from "./order.js";
+import {
+  ammAmendmentProblems,
+  ammCancellationProblems,
+  ammProblems,
+  delegationProblems,
+  idProblems,
+  liquidityAmendmentProblems,
+  liquidityProblems,
+  marginModeProblems,
+  profileProblems,
+  referralSetProblems,
+  referralSetUpdateProblems,
+  undelegationProblems,
+  voteProblems,
+  withdrawalProblems,
+} from "./party.js";
+import { transferProblems } from "./transfer.js";
+
+export type { NetworkProblem } from "./network-rules.js";
+
+/** The message of each kind of command. */
+type Messages = { readonly [Kind in Command["case"]]: Extract<Command, { readonly case: Kind }>["value"] };
+
+/** The check of each kind of command. */
+type Checks = { readonly [Kind in keyof Messages]: (message: Messages[Kind], at: Field) => Iterable<NetworkProblem> };
+
+const nothing = () => [];
+
+const CHECKS: Checks = {
+  orderSubmission: orderProblems,
+  orderCancellation: nothing,
+  orderAmendment: orderAmendmentProblems,
+  stopOrdersSubmission: stopOrdersProblems,
+  stopOrdersCancellation: stopOrdersCancellationProblems,
+  batchMarketInstructions: batchProblems,
+  withdrawSubmission: withdrawalProblems,
+  voteSubmission: voteProblems,
+  liquidityProvisionSubmission: liquidityProblems,
+  liquidityProvisionAmendment: liquidityAmendmentProblems,
+  liquidityProvisionCancellation: ({ marketId }, at) => requiredId(at.field("marketId"), marketId),
+  delegateSubmission: delegationProblems,
+  undelegateSubmission: undelegationProblems,
+  transfer: transferProblems,
+  cancelTransfer: ({ transferId }, at) => requiredId(at.field("transferId"), transferId),
+  createReferralSet: referralSetProblems,
+  updateReferralSet: referralSetUpdateProblems,
+  applyReferralCode: ({ id }, at) => idProblems(at.field("id"), id),
+  joinTeam: ({ id }, at) => idProblems(at.field("id"), id),
+  updateMarginMode: marginModeProblems,
+  updatePartyProfile: profileProblems,
+  submitAmm: ammProblems,
+  amendAmm: ammAmendmentProblems,
+  cancelAmm: ammCancellationProblems,
+  // The node checks the commands of governance, validators and oracles.
+  proposalSubmission: nothing,
+  batchProposalSubmission: nothing,
+  announceNode: nothing,
+  nodeVote: nothing,
+  nodeSignature: nothing,
+  chainEvent: nothing,
+  keyRotateSubmission: nothing,
+  ethereumKeyRotateSubmission: nothing,
+  stateVariableProposal: nothing,
+  validatorHeartbeat: nothing,
+  protocolUpgradeProposal: nothing,
+  issueSignatures: nothing,
+  oracleDataSubmission: nothing,
+  delayedTransactionsWrapper: nothing,
+};
+
+function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[Kind]): Iterable<NetworkProblem> {
+  return CHECKS[kind](message, new Field(kind));
+}
+
+/**
+ * Checks a command by the rules of the network's own check (`commands/transaction.go`, v0.78.0).
+ *
+ * @throws {@link RequestError} if no command has this name
+ */
+export function networkProblems(command: Command): readonly NetworkProblem[] {
+  if (!Object.hasOwn(CHECKS, command.case)) {
+    throw invalidValueError("command.case", command.case, "the name of a command, such as orderSubmission");
+  }
+  return [...problemsOf(command.case, command.value)];
+}
+
+/** Checks the content of a batch of instructions, as the network does when it executes the batch. */
+export function* batchEntryProblems(batch: BatchMarketInstructions): NetworkProblems {
+  const at = new Field("batchMarketInstructions");
+  const lists = [
+    listProblems(batch.amendments, at.field("amendments"), "orderAmendment"),
+    listProblems(batch.submissions, at.field("submissions"), "orderSubmission"),
+    listProblems(batch.stopOrdersSubmission, at.field("stopOrdersSubmission"), "stopOrdersSubmission"),
+    listProblems(batch.stopOrdersCancellation, at.field("stopOrdersCancellation"), "stopOrdersCancellation"),
+    listProblems(batch.updateMarginMode, at.field("updateMarginMode"), "updateMarginMode"),
+  ];
+  for (const problems of lists) {
+    yield* problems;
+  }
+}
+
+function* listProblems<Kind extends keyof Messages>(
+  messages: readonly Messages[Kind][],
+  at: Field,
+  kind: Kind,
+): NetworkProblems {
+  for (const [index, message] of messages.entries()) {
+    yield* CHECKS[kind](message, new Field(at.item(index).path, new Field(kind).property));
+  }
+}

@@ -1,0 +1,92 @@
+import { type Transaction, TxVersion } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { quoted } from "../../base/errors/error-text.js";
+import { RequestError } from "../../base/errors/index.js";
+import { assertString, invalidTypeError } from "../../base/input/assert.js";
+import { isBytes } from "../../base/input/is-bytes.js";
+import { sha3, verifyEd25519 } from "./crypto.js";
+import { decodeHex } from "./hex.js";
+
+/** The algorithm of signatures, `tx.signature.algo`. */
+export const SIGNATURE_ALGORITHM = "vega/ed25519";
+
+/** The version of that algorithm, `tx.signature.version`. */
+export const SIGNATURE_VERSION = 1;
+
+export const PUBLIC_KEY_BYTES = 32;
+export const SIGNATURE_BYTES = 64;
+
+/** The zero byte between the chain's identifier and the input data. */
+const DELIMITER = "\0";
+
+/**
+ * Creates the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
+ * byte.
+ */
+export function chainIdPrefixOf(chainId: string): Uint8Array {
+  return new TextEncoder().encode(chainId + DELIMITER);
+}
+
+/** A chain's identifier and a zero byte in front of input data. No message begins with a byte of these. */
+const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
+
+/** Finds the prefix of submitted input data. */
+export function submittedPrefix(inputData: Uint8Array): string {
+  const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
+  return prefix;
+}
+
+/**
+ * Verifies a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
+ *
+ * @param message the complete signed message, including the prefix
+ * @param signature 64 bytes as 128 hex digits
+ * @param publicKey 32 bytes as 64 hex digits
+ * @returns whether it is valid; also false if signature or key are not such hex digits
+ *
+ * @example
+ * verifySignature(message, Buffer.from(await signer.sign(message)).toString("hex"), signer.publicKey) // true
+ */
+export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
+  if (!isBytes(message)) {
+    throw invalidTypeError("message", message, "the bytes that were signed");
+  }
+  assertString("signature", signature);
+  assertString("publicKey", publicKey);
+  const signatureBytes = decodeHex(signature, SIGNATURE_BYTES);
+  const keyBytes = decodeHex(publicKey, PUBLIC_KEY_BYTES);
+  if (signatureBytes === undefined || keyBytes === undefined) {
+    return false;
+  }
+  return verifyEd25519(digestOf(message), signatureBytes, keyBytes);
+}
+
+/** Computes the bytes of a message that are signed. */
+export function digestOf(message: Uint8Array): Uint8Array {
+  return sha3(message);
+}
+
+/**
+ * Requires that a signature covers the input data of its transaction. The rest of a transaction, such as its proof of
+ * work, is not signed.
+ *
+ * @throws {@link RequestError} if the signature is for other input data, another key or another chain
+ */
+export async function requireSignature(transaction: Transaction, chainId: () => Promise<string>): Promise<void> {
+  const { version, inputData, signature, from } = transaction;
+  const isWithout = version === TxVersion.V3 && submittedPrefix(inputData) === "";
+  const chain = isWithout ? await chainId() : undefined;
+  const message = chain === undefined ? inputData : Uint8Array.from([...chainIdPrefixOf(chain), ...inputData]);
+  if (!verifySignature(message, signature?.value ?? "", from.case === "pubKey" ? from.value : "")) {
+    const where = chain === undefined ? "" : ` for chain ${quoted(chain)}`;
+    throw new RequestError(`the transaction's signature does not match its input data${where}`, {
+      advice:
+        "Send the transaction unchanged to a node of the chain it was signed for, or sign the command again. Nothing was sent.",
+    });
+  }
+}
+
+/**
+ * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. The profile `specification`
+ * uses `signed-and-submitted`; deployed nodes require `signature-only`.
+ */
+export type ChainIdPrefix = "signed-and-submitted" | "signature-only";

@@ -1,7 +1,0 @@
-import { lazily } from "../input/lazy.js";
-
-/**
- * Loads the definitions of all commands, and what checks, encodes and reads commands. It is called before anything is signed or sent,
- * so that nothing is left to load after that.
- */
-export const loadCommandCode = lazily(() => import("./command-definitions.js"));

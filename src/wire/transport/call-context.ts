@@ -1,0 +1,112 @@
+// The values that a call carries between the layers, in its context values. The entry for OpenTelemetry needs one of the
+// keys, so this file loads nothing but clocks: the keys are written out instead of made by Connect's `createContextKey`.
+import type { ConnectError, ContextKey, ContextValues } from "@connectrpc/connect";
+import { monotonicMs } from "../../base/runtime/index.js";
+
+/** An endpoint that a call was sent to. */
+export interface SentTo {
+  /** The transport's name in the configuration. */
+  readonly transport: string;
+  /** The node's URL in the configuration. */
+  readonly url: string;
+}
+
+/** The key of a call's id. */
+export const callIdKey: ContextKey<number | undefined> = { id: Symbol("call id"), defaultValue: undefined };
+
+/**
+ * The key of a function that is called directly before a call is sent, after all waits. If it returns an error, the call fails
+ * with it.
+ */
+export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
+  id: Symbol("called directly before the call is sent"),
+  defaultValue: () => undefined,
+};
+
+/**
+ * The key of the time, in milliseconds, for which a call may wait for its turn to be sent, and then for a connection. It is
+ * shorter than the call's time limit if another node may serve the call, but not after it was sent.
+ */
+export const maxWaitKey: ContextKey<number | undefined> = { id: Symbol("maximum wait"), defaultValue: undefined };
+
+/** The key that marks a call as having priority over others that wait for their turn. */
+export const isUrgentKey: ContextKey<boolean> = { id: Symbol("sent before others"), defaultValue: false };
+
+/** The key of the time at which a call must have ended, by `monotonicMs()`. */
+export const deadlineKey: ContextKey<number | undefined> = { id: Symbol("call deadline"), defaultValue: undefined };
+
+/**
+ * The key of the names of the transports over which a stream has broken off. It is set where the caller of the stream can
+ * start over.
+ */
+export const failedTransportsKey: ContextKey<Set<string> | undefined> = {
+  id: Symbol("transports over which the stream has broken off"),
+  defaultValue: undefined,
+};
+
+const receiveListenerKey: ContextKey<() => void> = {
+  id: Symbol("called when bytes of the call arrive"),
+  defaultValue: () => undefined,
+};
+const sentToKey: ContextKey<SentTo | undefined> = { id: Symbol("where the call was sent"), defaultValue: undefined };
+
+/**
+ * Whether a call may be repeated after it was sent: as its definition says, because its caller or the configuration says so, or
+ * never.
+ */
+export type Repeatability = "by definition" | "declared" | "disabled";
+
+/** The key of a call's {@link Repeatability}. */
+export const repeatabilityKey: ContextKey<Repeatability> = {
+  id: Symbol("whether the call may be repeated"),
+  defaultValue: "by definition",
+};
+
+/** The number of calls that this process has made. */
+let callCount = 0;
+
+/** Assigns a new id to a call. */
+export function assignCallId(contextValues: ContextValues): number {
+  callCount += 1;
+  contextValues.set(callIdKey, callCount);
+  return callCount;
+}
+
+/** Returns the id of a call, and assigns one if it has none. */
+export function callId(contextValues: ContextValues): number {
+  return contextValues.get(callIdKey) ?? assignCallId(contextValues);
+}
+
+/** Sets the function that the transport calls whenever bytes of a call arrive, even if they complete no message. */
+export function setReceiveListener(contextValues: ContextValues, listener: () => void): void {
+  contextValues.set(receiveListenerKey, listener);
+}
+
+/** Returns the function to call whenever bytes of a call arrive. */
+export function receiveListener(contextValues: ContextValues): () => void {
+  return contextValues.get(receiveListenerKey);
+}
+
+/** Records where a call is sent, for the layers above. */
+export function setSentTo(contextValues: ContextValues, endpoint: SentTo): void {
+  contextValues.set(sentToKey, endpoint);
+}
+
+/** Returns where a call was sent. */
+export function sentTo(contextValues: ContextValues): SentTo | undefined {
+  return contextValues.get(sentToKey);
+}
+
+/**
+ * Disables retries and fallback after the call was sent, even if it is read-only. Event streams use this: a silently reopened
+ * stream would lack the events in between.
+ */
+export function withoutRetry(contextValues: ContextValues): ContextValues {
+  return contextValues.set(repeatabilityKey, "disabled");
+}
+
+/** Returns how much of a call's time remains. */
+export function remainingMs(contextValues: ContextValues): number | undefined {
+  const deadline = contextValues.get(deadlineKey);
+  return deadline === undefined ? undefined : deadline - monotonicMs();
+}

@@ -1,0 +1,115 @@
+import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import type { TradewireError } from "../../../base/errors/index.js";
+import { reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
+import { unixMs } from "../../../base/runtime/index.js";
+import { retryDelayMs, wait } from "../../../base/signal/wait.js";
+import { DEFAULT_MAX_TOKENS, DEFAULT_TOKEN_RATIO, type RetryConfig } from "../../config/client-config.js";
+import { callId, remainingMs, repeatabilityKey } from "../call-context.js";
+import type { Hooks } from "../hooks.js";
+import { libraryErrorIn } from "../library-errors.js";
+import { awaitFirstMessage, replayable } from "../message-streams.js";
+import { isRepeatable, methodName, streamsRequests } from "../method.js";
+import { createRetryBudget } from "./retry-budget.js";
+
+/** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
+const MAX_RETRY_AFTER_MS = 600_000;
+
+/** The retry options of {@link retryInterceptor}. Those of the budget have the configuration's defaults. */
+export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Partial<RetryConfig>;
+
+/**
+ * Returns an interceptor that retries calls if the node could not serve a call or the connection was lost, as long as no
+ * message has arrived: calls that may be repeated, and any call that was not sent. The wait is a random part of a
+ * time that doubles with each attempt; the node's `retry-after` or `grpc-retry-pushback-ms` replaces it. No wait begins that
+ * would exceed the call's deadline or ten minutes. All calls share a retry budget, as in gRPC's proposal A6.
+ *
+ * @param options `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest wait, in
+ *   milliseconds; `methods` are the full names of additional methods that may be repeated; `maxTokens` and `tokenRatio` are those
+ *   of the budget
+ * @param hooks `onRetry` is called before each wait
+ * @returns the interceptor; the last failure of a call passes unchanged
+ */
+export function retryInterceptor(options: RetryOptions, { onRetry }: Hooks = {}): Interceptor {
+  const { tries, methods = [], maxTokens = DEFAULT_MAX_TOKENS, tokenRatio = DEFAULT_TOKEN_RATIO, ...waits } = options;
+  const declared = new Set(methods);
+  const budget = createRetryBudget(maxTokens, tokenRatio);
+
+  async function withRetries<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const response = await call();
+        budget.onSuccess();
+        return response;
+      } catch (reason) {
+        const error = retryableError(reason);
+        const isUnsent = wasNeverSent(error);
+        if (error !== undefined && !isUnsent) {
+          budget.onFailure();
+        }
+        if (attempt >= tries || req.signal.aborted || error === undefined) {
+          throw reason;
+        }
+        if (!isUnsent && !(isRepeatable(req.method, req.contextValues) && budget.allowsRetry())) {
+          throw reason;
+        }
+        const requestedMs = requestedDelayMs(ConnectError.from(reason).metadata);
+        const leftMs = remainingMs(req.contextValues) ?? Number.POSITIVE_INFINITY;
+        if ((requestedMs ?? 0) >= leftMs || (requestedMs ?? 0) > MAX_RETRY_AFTER_MS) {
+          throw reason; // The deadline would pass before: the node's own answer says more.
+        }
+        const delayMs = requestedMs ?? retryDelayMs(attempt, waits);
+        onRetry?.({ id: callId(req.contextValues), method: methodName(req.method), attempt, delayMs, error });
+        // The check below handles an abort during the wait.
+        await wait(delayMs, req.signal).catch(() => undefined);
+        if (req.signal.aborted) {
+          throw reason;
+        }
+      }
+    }
+  }
+
+  return (next) => async (req) => {
+    const { method, contextValues } = req;
+    const repeatability = contextValues.get(repeatabilityKey);
+    if (repeatability === "disabled" || streamsRequests(method)) {
+      return next(req);
+    }
+    if (repeatability === "by definition" && declared.has(methodName(method))) {
+      contextValues.set(repeatabilityKey, "declared"); // For the fallback below, too.
+    }
+    if (!req.stream) {
+      return withRetries(req, () => next(req));
+    }
+    const message = await replayable(req.message);
+    return withRetries(req, async () => {
+      const response = await next({ ...req, message: message() });
+      return response.stream ? awaitFirstMessage(response) : response;
+    });
+  };
+}
+
+/** Returns the library's error for a failure if the call may be retried. */
+function retryableError(reason: unknown): TradewireError | undefined {
+  const error = libraryErrorIn(ConnectError.from(reason));
+  return error !== undefined && reactionTo(error).retry ? error : undefined;
+}
+
+/**
+ * Returns the wait that a node asks for, in milliseconds; infinite if it asks for no retry. `grpc-retry-pushback-ms` is from
+ * gRPC's proposal A6, where a negative or unreadable number means no retry.
+ */
+function requestedDelayMs(metadata: Headers): number | undefined {
+  const pushback = metadata.get("grpc-retry-pushback-ms");
+  if (pushback !== null) {
+    return /^\d{1,10}$/.test(pushback) ? Number(pushback) : Number.POSITIVE_INFINITY;
+  }
+  return retryAfterMs(metadata.get("retry-after") ?? "");
+}
+
+/** Returns the wait that `retry-after` asks for, in milliseconds. The header holds seconds or a date. */
+function retryAfterMs(value: string): number | undefined {
+  // HTTP dates end in GMT. Without this check, Date.parse would read "1.5" as a day in 2001.
+  const date = Date.parse(value.endsWith(" GMT") ? value : "");
+  const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - unixMs();
+  return Number.isNaN(delay) ? undefined : Math.max(delay, 0);
+}

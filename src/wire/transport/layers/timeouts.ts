@@ -1,0 +1,230 @@
+import { type DescMethod, isMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import { ConnectionError } from "../../../base/errors/index.js";
+import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
+import type { TimeoutConfig } from "../../config/config-schema.js";
+import { isHttpBody } from "../../json/message-json.js";
+import { deadlineKey, setReceiveListener } from "../call-context.js";
+import { isEndUnsent } from "../library-errors.js";
+import { handleStream } from "../message-streams.js";
+import { withOwnContextValue } from "../own-context-value.js";
+import { runStreaming, runUnary } from "../run-call.js";
+import type { AnyTransport, ClosableTransport } from "../transport-types.js";
+
+/** A call as interceptors see it. */
+type InterceptedCall = ReturnType<Interceptor>;
+
+/**
+ * Returns a transport with interceptors and a deadline for each call. The inner transport gets the remaining time of a call. Only
+ * unary calls have a deadline by default.
+ *
+ * @param transport the transport that makes the calls
+ * @param options the URL that interceptors see; the default time limit in milliseconds; Connect's interceptors; and whether
+ *   anyone may listen to the signal of a unary call. Otherwise the deadline aborts the call's own signal.
+ * @returns the transport; closing it closes `transport`
+ */
+export function limited(
+  transport: AnyTransport,
+  {
+    url,
+    timeouts,
+    interceptors = [],
+    isWatched = true,
+  }: {
+    readonly url: string;
+    readonly timeouts: Pick<TimeoutConfig, "callMs">;
+    readonly interceptors?: readonly Interceptor[];
+    readonly isWatched?: boolean;
+  },
+): ClosableTransport {
+  const base = url.replace(/\/$/, "");
+  const urlOf = (method: DescMethod) => `${base}/${method.parent.typeName}/${method.name}`;
+
+  return {
+    async unary(method, signal, timeoutMs = timeouts.callMs, header, message, contextValues = createContextValues()) {
+      const deadline = callDeadline(timeoutMs, contextValues);
+      let unsentError: unknown;
+      const onError = (reason: unknown): never => {
+        unsentError = isEndUnsent(reason) ? reason : undefined;
+        throw reason;
+      };
+      const call: InterceptedCall = async (req) => {
+        if (req.stream) {
+          throw changedKind();
+        }
+        const { method, signal, header, message, contextValues } = req;
+        return transport.unary(method, signal, deadline.leftMs(), header, message, contextValues).catch(onError);
+      };
+      const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), call);
+      return runUnary({
+        signal,
+        timeoutMs: deadline.timeoutMs,
+        isWatched,
+        req: {
+          stream: false,
+          service: method.parent,
+          method,
+          requestMethod: "POST",
+          url: urlOf(method),
+          header: new Headers(header),
+          contextValues: deadline.values,
+          message,
+        },
+        async next(req) {
+          const response = await intercepted(req);
+          if (response.stream || !isMessage(response.message, method.output)) {
+            throw changedKind();
+          }
+          const { service, header, message, trailer } = response;
+          return { stream: false, service, method, header, message, trailer };
+        },
+      }).catch((reason: unknown) => {
+        throw unsentError ?? reason; // Connect replaces an error with the signal's reason.
+      });
+    },
+
+    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      const deadline = callDeadline(timeoutMs, contextValues);
+      return runStreaming({
+        interceptors: [...interceptors],
+        signal,
+        timeoutMs: deadline.timeoutMs,
+        req: {
+          stream: true,
+          service: method.parent,
+          method,
+          requestMethod: "POST",
+          url: urlOf(method),
+          header: new Headers(header),
+          contextValues: deadline.values,
+          message: input,
+        },
+        next: (req) =>
+          transport.stream(method, req.signal, deadline.leftMs(), req.header, req.message, req.contextValues),
+      });
+    },
+
+    close: async () => transport.close?.(),
+  };
+}
+
+function changedKind(): ConnectError {
+  return new ConnectError("an interceptor changed a unary call to another kind of call", Code.Internal);
+}
+
+/**
+ * Returns the deadline of a call, and context values that carry it: the caller's may be those of another deadline around
+ * this one. As in Connect, a time of 0 or less means no
+ * deadline, and so does an infinite one. A time that is too long for a timer is shortened to the longest, 24 days.
+ */
+function callDeadline(limitMs: number | undefined, callers: ContextValues) {
+  const isLimited = limitMs !== undefined && limitMs > 0 && limitMs !== Number.POSITIVE_INFINITY;
+  const timeoutMs = isLimited ? Math.min(limitMs, MAX_TIMER_MS) : undefined;
+  const deadline = timeoutMs === undefined ? undefined : monotonicMs() + timeoutMs;
+  return {
+    values: withOwnContextValue(callers, deadlineKey, deadline),
+    timeoutMs,
+    leftMs: () => (deadline === undefined ? undefined : Math.max(Math.ceil(deadline - monotonicMs()), 1)),
+  };
+}
+
+/** The default time limit for silence during a download, in milliseconds. */
+const DOWNLOAD_IDLE_MS = 60_000;
+
+/**
+ * Returns a transport whose streams end when nothing arrives for too long, or when they are no longer read. Only time
+ * during which the reader waits counts. If the transport reports bytes, every byte restarts the time.
+ *
+ * @param transport the transport that makes the calls
+ * @param idleMs the time limit for silence, in milliseconds; by default 60 000 for streams of `google.api.HttpBody`, which
+ *   are downloads, and none for others, since a stream of events may be silent
+ * @returns the transport; closing it closes `transport`
+ */
+export function idleLimited(transport: AnyTransport, idleMs: number | undefined): ClosableTransport {
+  return {
+    unary: (...call) => transport.unary(...call),
+
+    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      const limitMs = idleMs ?? (isHttpBody(method.output) ? DOWNLOAD_IDLE_MS : undefined);
+      const abort = createLinkedAbortController(signal);
+      const timer = limitMs === undefined ? NO_TIMER : startIdleTimer(limitMs, () => abort.abort(idleError(limitMs)));
+      setReceiveListener(contextValues, timer.onReceive);
+      abort.signal.addEventListener("abort", timer.stop); // The reader of an aborted stream may never ask for its end.
+      const end = () => abort.abort();
+      const onError = (reason: unknown): never => {
+        end();
+        throw reason;
+      };
+      const response = await transport
+        .stream(method, abort.signal, timeoutMs, header, input, contextValues)
+        .catch(onError);
+      timer.pause();
+      const message = handleStream(response.message, {
+        next(messages) {
+          timer.restart();
+          return messages.next();
+        },
+        onMessage: timer.pause,
+        onEnd: end,
+        onError,
+        onReturn: end,
+      });
+      return { ...response, message };
+    },
+
+    close: async () => transport.close?.(),
+  };
+}
+
+interface IdleTimer {
+  restart(): void;
+  /** Restarts the timer unless it is paused: bytes may arrive while the reader is busy. */
+  onReceive(): void;
+  pause(): void;
+  stop(): void;
+}
+
+const NO_TIMER: IdleTimer = {
+  restart: () => undefined,
+  onReceive: () => undefined,
+  pause: () => undefined,
+  stop: () => undefined,
+};
+
+/** Starts an idle timer. It restarts often, so one timer of the runtime serves all restarts. */
+function startIdleTimer(idleMs: number, onIdle: () => void): IdleTimer {
+  /** The start of the silence, by `monotonicMs()`; `undefined` while the timer is paused. */
+  let silentSince: number | undefined = monotonicMs();
+  // Data that arrives while this process is blocked is read afterwards, so only awake time counts.
+  let stopTimer = startAwakeTimer(check, idleMs, { ref: false }); // The connection keeps the process alive.
+  function check(): void {
+    const silentMs = silentSince === undefined ? 0 : monotonicMs() - silentSince;
+    if (silentMs >= idleMs) {
+      onIdle();
+    } else {
+      stopTimer = startAwakeTimer(check, Math.ceil(idleMs - silentMs), { ref: false });
+    }
+  }
+  return {
+    restart() {
+      silentSince = monotonicMs();
+    },
+    onReceive() {
+      silentSince = silentSince === undefined ? undefined : monotonicMs();
+    },
+    pause() {
+      silentSince = undefined;
+    },
+    stop: () => stopTimer(),
+  };
+}
+
+function idleError(idleMs: number): ConnectError {
+  const cause = new ConnectionError(`no data received for ${idleMs} ms (idle timeout)`, {
+    code: Code.DeadlineExceeded,
+    advice: (nameOf) => `Allow more time (${nameOf("timeouts.idleMs")}), or check why the node is slow.`,
+    connected: true,
+  });
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}

@@ -1,0 +1,160 @@
+import { create, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
+import {
+  ExportNetworkHistoryRequestSchema,
+  GetERC20ListAssetBundleRequestSchema,
+  TradingDataService,
+} from "../../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { RequestError, TradewireError } from "../../../base/errors/index.js";
+import { snapshotData } from "../../../base/input/snapshot.js";
+import { monotonicMs } from "../../../base/runtime/index.js";
+import { beforeSendKey } from "../call-context.js";
+import { streamOf } from "../message-streams.js";
+import { methodName } from "../method.js";
+import { withOwnContextValue } from "../own-context-value.js";
+import type { ClosableTransport, HeaderInit } from "../transport-types.js";
+
+/** A call before it is sent. */
+interface UnsentCall {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly header: HeaderInit;
+  readonly contextValues: ContextValues | undefined;
+}
+
+/** A request that may be sent for a limited time. */
+interface Clearance {
+  /** Returns whether it still may; otherwise it is checked again. */
+  isValid(): boolean;
+}
+
+/** Checks whether a request must not be sent. */
+export type RequestCheck = (
+  request: unknown,
+  call: UnsentCall,
+  transport: Transport,
+) => Promise<CheckResult> | CheckResult;
+
+type CheckResult = TradewireError | Clearance | undefined;
+
+/** Returns a transport that checks requests before it sends them. */
+export function withRequestChecks(
+  transport: ClosableTransport,
+  checks: ReadonlyMap<string, RequestCheck>,
+): ClosableTransport {
+  async function requireSafe(check: RequestCheck, request: unknown, call: UnsentCall): Promise<Clearance | undefined> {
+    const result = await check(request, call, transport);
+    if (result instanceof TradewireError) {
+      throw new ConnectError(result.summary, result.code, undefined, undefined, result);
+    }
+    return result;
+  }
+
+  return {
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
+      const check = checks.get(methodName(method));
+      if (check === undefined) {
+        return transport.unary(method, signal, timeoutMs, header, message, contextValues);
+      }
+      const request = create(method.input, snapshotData(message));
+      const startedAt = monotonicMs();
+      for (;;) {
+        const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+        const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
+        const clearance = await requireSafe(check, request, { signal, timeoutMs: leftMs, header, contextValues });
+        let isOutdated = false;
+        const values = withOwnContextValue(contextValues ?? createContextValues(), beforeSendKey, () => {
+          if (clearance?.isValid() === false) {
+            isOutdated = true;
+            return outdatedError();
+          }
+          return undefined;
+        });
+        try {
+          return await transport.unary(method, signal, leftMs, header, message, values);
+        } catch (reason) {
+          if (!isOutdated || signal?.aborted === true) {
+            throw reason;
+          }
+        }
+      }
+    },
+
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const check = checks.get(methodName(method));
+      if (check === undefined) {
+        return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+      }
+      const requests: MessageShape<typeof method.input>[] = [];
+      for await (const init of input) {
+        const request = create(method.input, init);
+        await requireSafe(check, request, { signal, timeoutMs, header, contextValues });
+        requests.push(request);
+      }
+      return transport.stream(method, signal, timeoutMs, header, streamOf(requests), contextValues);
+    },
+
+    close: () => transport.close(),
+  };
+}
+
+/** The failure of an attempt that was not sent, as its check was too long ago. It is made again. */
+function outdatedError(): ConnectError {
+  const cause = new RequestError("the request waited too long and must be checked again", {
+    advice: "Nothing was sent.",
+  });
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}
+
+const { exportNetworkHistory, getAsset, getERC20ListAssetBundle } = TradingDataService.method;
+
+/**
+ * The checks for requests that crash a data node of v0.78.0. They are read-only, so anyone may send them to any node.
+ */
+export const crashChecks: ReadonlyMap<string, RequestCheck> = new Map<string, RequestCheck>([
+  [methodName(exportNetworkHistory), checkRange],
+  [methodName(getERC20ListAssetBundle), checkAssetBundle],
+]);
+
+/** The node's codes for an asset that it does not have. It answers the request for the bundle in the same way. */
+const UNKNOWN_ASSET_CODES: readonly Code[] = [Code.NotFound, Code.InvalidArgument];
+
+function checkRange(request: unknown): RequestError | undefined {
+  if (!isMessage(request, ExportNetworkHistoryRequestSchema) || request.fromBlock <= request.toBlock) {
+    return undefined;
+  }
+  const { fromBlock, toBlock } = request;
+  return new RequestError(
+    (nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}, which crashes a data node`,
+    {
+      option: "fromBlock",
+      advice: (nameOf) =>
+        `Set ${nameOf("fromBlock")} to the first block, and ${nameOf("toBlock")} to the last. Nothing was sent.`,
+    },
+  );
+}
+
+async function checkAssetBundle(
+  request: unknown,
+  call: UnsentCall,
+  transport: Transport,
+): Promise<RequestError | undefined> {
+  if (!isMessage(request, GetERC20ListAssetBundleRequestSchema)) {
+    return undefined;
+  }
+  const { assetId } = request;
+  const { signal, timeoutMs, header, contextValues } = call;
+  const response = await transport
+    .unary(getAsset, signal, timeoutMs, header, { assetId }, contextValues)
+    .catch((reason: unknown) => {
+      if (reason instanceof ConnectError && UNKNOWN_ASSET_CODES.includes(reason.code)) {
+        return undefined;
+      }
+      throw reason;
+    });
+  return response?.message.asset?.details?.source.case === "builtinAsset"
+    ? new RequestError(`the asset ${assetId} is built in, and a request for its bundle crashes a data node`, {
+        advice: "Only Ethereum assets have a bundle. Nothing was sent.",
+      })
+    : undefined;
+}

@@ -1,0 +1,340 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
+import { INVALID_RESPONSE, serializationError } from "../../base/errors/call-errors.js";
+import { ProtocolError } from "../../base/errors/index.js";
+import { connectTimeoutError } from "../../base/errors/network-failure.js";
+import { isError } from "../../base/errors/node-errors.js";
+import { type StopTimer, startInterval, startTimer } from "../../base/runtime/index.js";
+import { onAbort } from "../../base/signal/abort.js";
+import { createActiveSet } from "../../base/signal/collections.js";
+import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
+import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
+import { maxWaitKey } from "./call-context.js";
+import {
+  CallError,
+  deadlineError,
+  extraMessageError,
+  missingMessageError,
+  toConnectError,
+  unsentError,
+} from "./call-failure.js";
+import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
+import type { ClosableTransport, HeaderInit } from "./transport-types.js";
+
+/** A call in flight whose messages are bytes, unary or streaming. */
+export interface MessageCall {
+  /** Waits for the response's header. Throws the error that the call failed with. */
+  header(): Promise<Headers>;
+  /**
+   * Waits for the next message; `undefined` after the last. Throws the error that the call failed with, or that of a message
+   * that cannot be decompressed.
+   */
+  read(): Promise<Uint8Array | undefined>;
+  /** The response's trailer; empty before the end. */
+  readonly trailer: Headers;
+  /** Sends a message. Resolves to `true` when another one may be sent, or to `false` when the call has ended. */
+  write(message: Uint8Array): Promise<boolean>;
+  /** Ends the requests, after a last message if there is one. */
+  end(message?: Uint8Array): void;
+  /** Returns whether anything of the call may have been sent. */
+  mayHaveBeenSent(): boolean;
+  /** Ends the call: pending reads fail with the error, and the node is notified. Does nothing if the call has ended. */
+  fail(error: ConnectError): void;
+}
+
+/** Options of a call. */
+interface MessageCallOptions {
+  readonly header: Headers;
+  /** The call's time limit, in milliseconds, which is sent to the node. */
+  readonly timeoutMs: number | undefined;
+  readonly contextValues: ContextValues;
+  /** To be called once, when the call has ended and its end was read. */
+  readonly onEnd: () => void;
+}
+
+/** Options of {@link createMessageTransport}. */
+export interface MessageTransportOptions {
+  readonly codec: Codec;
+  /** Opens a call. */
+  open(method: DescMethod, options: MessageCallOptions): MessageCall;
+  /** Called every {@link LIVENESS_CHECK_MS} while calls are in flight. */
+  check(): void;
+  /** Closes all connections. */
+  close(): void;
+}
+
+/**
+ * Creates a Connect transport from calls whose messages are bytes. It avoids Connect's chains of generators and linked signals,
+ * which would cost more than the rest of a call (bench group `calls`).
+ */
+export function createMessageTransport({ codec, open, check, close }: MessageTransportOptions): ClosableTransport {
+  const calls = createCallRegistry(check);
+  let isClosed = false;
+
+  function begin(
+    method: DescMethod,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeaderInit,
+    contextValues: ContextValues = createContextValues(),
+    onCallEnd = () => {},
+  ): MessageCall {
+    if (isClosed) {
+      throw new ConnectError("the transport is closed", Code.Canceled);
+    }
+    if (signal?.aborted === true) {
+      throw ConnectError.from(signal.reason, Code.Canceled);
+    }
+    const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
+    const cleanups: (() => void)[] = [];
+    const onEnd = () => {
+      for (const clean of cleanups.splice(0)) {
+        clean();
+      }
+    };
+    const call = withOpenErrors(() =>
+      open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }),
+    );
+    const cancel = (reason: ConnectError) => call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
+    cleanups.push(
+      calls.add(call),
+      onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled))),
+      onCallEnd,
+    );
+    if (limitMs !== undefined) {
+      cleanups.push(startTimer(() => cancel(deadlineError()), limitMs));
+    }
+    const maxWaitMs = contextValues.get(maxWaitKey);
+    if (maxWaitMs !== undefined) {
+      const onMaxWait = () => call.mayHaveBeenSent() || call.fail(toConnectError(connectTimeoutError()));
+      cleanups.push(startTimer(onMaxWait, maxWaitMs));
+    }
+    return call;
+  }
+
+  return {
+    async unary<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      message: MessageInitShape<I>,
+      contextValues?: ContextValues,
+    ): Promise<UnaryResponse<I, O>> {
+      const bytes = serialize(codec, method.input, message);
+      const call = begin(method, signal, timeoutMs, header, contextValues);
+      try {
+        call.end(bytes);
+        const response = codec.parse(method.output, await readSingleMessage(call));
+        return {
+          stream: false,
+          service: method.parent,
+          method,
+          header: await call.header(),
+          message: response,
+          trailer: call.trailer,
+        };
+      } catch (reason) {
+        const error = toConnectError(reason);
+        call.fail(error);
+        throw error;
+      }
+    },
+
+    async stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodStreaming<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      input: AsyncIterable<MessageInitShape<I>>,
+      contextValues?: ContextValues,
+    ) {
+      const source = input[Symbol.asyncIterator]();
+      const endSource = () => void source.return?.().catch(() => undefined);
+      const call = begin(method, signal, timeoutMs, header, contextValues, endSource);
+      void sendMessages(call, codec, method.input, source);
+      return {
+        stream: true,
+        service: method.parent,
+        method,
+        header: await call.header(),
+        message: readMessages(method.output, call, codec),
+        trailer: call.trailer,
+      };
+    },
+
+    async close() {
+      isClosed = true;
+      for (const call of calls.list()) {
+        call.fail(new ConnectError("the transport was closed", Code.Canceled));
+      }
+      close();
+    },
+  };
+}
+
+/** Returns a list of the calls in flight. While there are any, `check` is called periodically. */
+function createCallRegistry(check: () => void) {
+  const calls = createActiveSet<MessageCall>();
+  let count = 0;
+  let stopChecks: StopTimer | undefined;
+  return {
+    list: () => calls.list(),
+    /** Adds a call; returns a function to call once, which removes it. */
+    add(call: MessageCall): () => void {
+      const remove = calls.add(call);
+      // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
+      stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
+      count += 1;
+      return () => {
+        count -= 1;
+        if (count === 0) {
+          stopChecks?.();
+          stopChecks = undefined;
+        }
+        remove();
+      };
+    },
+  };
+}
+
+function withOpenErrors(open: () => MessageCall): MessageCall {
+  try {
+    return open();
+  } catch (reason) {
+    throw toConnectError(reason);
+  }
+}
+
+function serialize<I extends DescMessage>(codec: Codec, desc: I, message: MessageInitShape<I>): Uint8Array {
+  try {
+    return codec.serialize(desc, create(desc, message));
+  } catch (reason) {
+    throw toConnectError(serializationError(reason));
+  }
+}
+
+async function readSingleMessage(call: MessageCall): Promise<Uint8Array> {
+  const message = await call.read();
+  if (message === undefined) {
+    throw missingMessageError();
+  }
+  if ((await call.read()) !== undefined) {
+    throw extraMessageError();
+  }
+  return message;
+}
+
+async function sendMessages<I extends DescMessage>(
+  call: MessageCall,
+  codec: Codec,
+  desc: I,
+  source: AsyncIterator<MessageInitShape<I>>,
+): Promise<void> {
+  try {
+    for (let next = await source.next(); next.done !== true; next = await source.next()) {
+      if (!(await call.write(serialize(codec, desc, next.value)))) {
+        return;
+      }
+    }
+    call.end();
+  } catch (reason) {
+    call.fail(ConnectError.from(reason));
+  }
+}
+
+function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: Codec): AsyncIterable<MessageShape<O>> {
+  const iterator: AsyncIterator<MessageShape<O>, undefined> = {
+    async next() {
+      try {
+        const bytes = await call.read();
+        return bytes === undefined
+          ? { done: true, value: undefined }
+          : { done: false, value: codec.parse(desc, bytes) };
+      } catch (reason) {
+        const error = toConnectError(reason);
+        call.fail(error);
+        throw error;
+      }
+    },
+    async return() {
+      call.fail(new ConnectError("the stream is no longer read", Code.Canceled));
+      return { done: true, value: undefined };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+/** Wakes the readers and writers of a call when its state changes. */
+export interface ChangeSignal {
+  /** Waits for the next change. */
+  wait(): Promise<void>;
+  /** Returns whether anyone waits for a change. */
+  isAwaited(): boolean;
+  notify(): void;
+}
+
+/** Creates a change signal. */
+export function createChangeSignal(): ChangeSignal {
+  let waiting: (() => void)[] = [];
+  return {
+    wait: () => new Promise((resolve) => waiting.push(resolve)),
+    isAwaited: () => waiting.length > 0,
+    notify() {
+      const resolved = waiting;
+      waiting = [];
+      for (const resolve of resolved) {
+        resolve();
+      }
+    },
+  };
+}
+
+/** Converts messages to bytes and back. */
+export interface Codec {
+  /** Throws any error if the message cannot be written. */
+  serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array;
+  /** Throws a Connect error, or one of this library's, if the bytes are not such a message. */
+  parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O>;
+}
+
+/** The codec of Protobuf's binary format. */
+export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
+
+function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
+  try {
+    const size = assertElementLimit(desc, bytes);
+    const message = fromBinary(desc, bytes);
+    setSize(message, size);
+    return message;
+  } catch (cause) {
+    if (cause instanceof ProtocolError) {
+      throw cause;
+    }
+    const reason = isError(cause) ? cause.message : String(cause);
+    const message = `a message is not a ${desc.typeName}: ${reason}`;
+    throw new CallError({ kind: "broken answer", answer: INVALID_RESPONSE }, { cause, message });
+  }
+}
+
+/** Creates the codec of Protobuf's JSON, which the rest of this library reads and writes too. */
+export function jsonCodec(registry: Registry): Codec {
+  return {
+    serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
+    parse(desc, bytes) {
+      const json = parseResponseJson(bytes);
+      return messageFromJson(desc, json, registry, sizeOf(json));
+    },
+  };
+}

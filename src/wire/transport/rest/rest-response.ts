@@ -1,0 +1,294 @@
+import type { IncomingMessage } from "node:http";
+import type { DescMessage, JsonObject, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
+import {
+  EMPTY_RESPONSE,
+  messageTooLarge,
+  responseError,
+  unexpectedContentType,
+} from "../../../base/errors/call-errors.js";
+import { ProtocolError } from "../../../base/errors/index.js";
+import type { RestConfig } from "../../config/client-config.js";
+import { type HttpBinding, hasRawResponse } from "../../http-rule/http-rule.js";
+import { findField } from "../../http-rule/request-fields.js";
+import { sizeOf } from "../../json/answer-size.js";
+import { createByteAccumulator } from "../../json/byte-accumulator.js";
+import { parseEnvelope } from "../../json/envelope.js";
+import { createErrorTail } from "../../json/error-tail.js";
+import { mediaTypeOf } from "../../json/http-body.js";
+import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
+import { isJsonObject } from "../../json/json-values.js";
+import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
+import { toConnectError } from "../call-failure.js";
+import { type BodyParts, decoded, isReadable } from "./content-encoding.js";
+import { headersOf } from "./response-headers.js";
+import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
+import { bodyOf } from "./streaming-client.js";
+import type { CompleteResponse } from "./unary-client.js";
+
+/** A response of the gateway. */
+export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>> {
+  readonly status: number;
+  readonly header: Headers;
+  /** The media type of the body without its parameters, in lower case; empty if there is none. */
+  readonly mediaType: string;
+  /** The decompressed body. */
+  readonly body: Body;
+}
+
+/**
+ * Opens a response of the gateway while it arrives.
+ *
+ * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
+ */
+export function openResponse(response: IncomingMessage, onReceive: () => void): RestResponse {
+  const header = webHeaders(response);
+  onReceive();
+  if (!isReadable(header)) {
+    response.destroy();
+  }
+  const { statusCode: status = 0 } = response;
+  const body = decodedBody(status, header, bodyOf(response, onReceive));
+  return { status, header, mediaType: mediaTypeOf(header), body };
+}
+
+/**
+ * Opens a response of the gateway that has arrived completely.
+ *
+ * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
+ */
+export function openCompleteResponse({ status, header, body }: CompleteResponse): RestResponse<BodyParts> {
+  const pieces = decodedBody(status, header, body.length === 0 ? [] : [body]);
+  return { status, header, mediaType: mediaTypeOf(header), body: pieces };
+}
+
+/** Returns whether a status means success (RFC 9110, 15.3). */
+export function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300;
+}
+
+/**
+ * Returns whether a response has status 204 or 205, and therefore no body (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
+ */
+function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): boolean {
+  return status === 204 || status === 205;
+}
+
+/** Returns how much of the body of a successful response to read. */
+export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
+  if (!isReadable(header)) {
+    return -1;
+  }
+  return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
+}
+
+/** Converts the header of a response. */
+export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
+  return headersOf(headersDistinct);
+}
+
+/** Returns the decompressed body. That of a failure ends where it cannot be decompressed, since the status says enough. */
+function decodedBody<Body extends BodyParts>(status: number, header: Headers, body: Body) {
+  if (isSuccess(status) || !header.has("content-encoding")) {
+    return decoded(header, body);
+  }
+  return isReadable(header) ? untilCorrupt(decoded(header, body)) : noBody();
+}
+
+async function* untilCorrupt(body: BodyParts): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (reason) {
+    if (!(reason instanceof ProtocolError)) {
+      throw reason;
+    }
+  }
+}
+
+async function* noBody(): AsyncGenerator<Uint8Array> {}
+
+/** Options of reading JSON. */
+export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> {
+  /** The maximum size of a body or an object, in bytes. */
+  readonly maxBytes: number;
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry | undefined;
+}
+
+/**
+ * Reads the message of a response that does not stream.
+ *
+ * @throws ConnectError if the node sent an error object in place of the message
+ * @throws {@link ProtocolError} if the body is empty, too large, not JSON, or does not fit the definitions
+ */
+export async function readResponseMessage<O extends DescMessage>(
+  desc: O,
+  rule: HttpBinding,
+  response: RestResponse<BodyParts>,
+  options: JsonOptions,
+): Promise<MessageShape<O>> {
+  const { maxBytes, registry } = options;
+  if (rule.verb === "HEAD" || hasNoContent(response)) {
+    return messageFromJson(desc, {}, registry); // Such a response has no body.
+  }
+  if (hasRawResponse(desc, rule)) {
+    const data = await readBody(response, maxBytes);
+    const contentType = response.header.get("content-type") ?? "";
+    return isHttpBody(desc)
+      ? httpBodyPart(desc, contentType, data)
+      : messageFromJson(desc, wrapField(rule, { contentType, data: data.toString("base64") }), registry);
+  }
+  const json = await readJson(response, options);
+  throwErrorIn(json, bodyType(desc, rule), response.header);
+  return messageFromJson(desc, wrapField(rule, json), registry, sizeOf(json));
+}
+
+/** Returns the JSON of a message from the field of it that a body holds. */
+export function wrapField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
+  return responseBody === "" ? json : { [responseBody]: json };
+}
+
+async function readBody(response: RestResponse<BodyParts>, maxBytes: number): Promise<Buffer> {
+  if ("length" in response.body && response.body.length < 2) {
+    const [only = Buffer.alloc(0)] = response.body;
+    if (only.length > maxBytes) {
+      throw overLimit(response, maxBytes);
+    }
+    return only; // To await it like others takes longer than to read it.
+  }
+  const gathering = createByteAccumulator();
+  for await (const part of response.body) {
+    gathering.push(part);
+    if (gathering.size > maxBytes) {
+      throw overLimit(response, maxBytes);
+    }
+  }
+  return gathering.take();
+}
+
+function overLimit({ header }: RestResponse<BodyParts>, maxBytes: number): ProtocolError {
+  const size = Number(header.get("content-length") ?? Number.NaN);
+  const isKnown = Number.isSafeInteger(size) && size > maxBytes && !header.has("content-encoding");
+  return responseError(messageTooLarge("limits.maxJsonBytes", maxBytes, isKnown ? size : undefined));
+}
+
+async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsText }: JsonOptions): Promise<JsonValue> {
+  if (!isJson(response.mediaType, jsonAsText)) {
+    throw await notJsonError(response);
+  }
+  const bytes = await readBody(response, maxBytes);
+  if (bytes.length === 0) {
+    throw responseError(EMPTY_RESPONSE);
+  }
+  return parseResponseJson(bytes);
+}
+
+/** Returns whether a media type is one of JSON. */
+function isJson(mediaType: string, orText: boolean): boolean {
+  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
+}
+
+/** Returns the error of a response that is not JSON. */
+async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
+  const contentType = response.header.get("content-type") ?? "";
+  return responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
+}
+
+async function quoted(response: RestResponse<BodyParts>): Promise<string> {
+  for await (const bytes of response.body) {
+    return `; it starts with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
+  }
+  return "";
+}
+
+/**
+ * Reads the messages of a response that streams: JSON in the configured format, or the parts of a raw body.
+ *
+ * @throws ConnectError for the node's error object; for a response that breaks the rules of the interface, its cause is a
+ *   {@link ProtocolError}
+ */
+export async function* readResponseMessages<O extends DescMessage>(
+  desc: O,
+  rule: HttpBinding,
+  response: RestResponse,
+  options: JsonOptions,
+): AsyncGenerator<MessageShape<O>> {
+  try {
+    if (hasNoContent(response)) {
+      return;
+    }
+    if (isJson(response.mediaType, options.jsonAsText && !isHttpBody(desc))) {
+      const results = options.streams === "envelopes" ? envelopes : bareMessages;
+      for await (const { result, size } of results(response, options, desc, rule)) {
+        yield messageFromJson(desc, wrapField(rule, result), options.registry, size);
+      }
+    } else if (isHttpBody(desc)) {
+      for await (const data of withoutErrorTail(response)) {
+        yield httpBodyPart(desc, response.header.get("content-type") ?? "", data);
+      }
+    } else {
+      throw await notJsonError(response);
+    }
+  } catch (reason) {
+    throw toConnectError(reason);
+  }
+}
+
+/** Returns the bytes of a raw body. A gateway whose stream fails appends its error object to them, which is thrown. */
+async function* withoutErrorTail({ body, header }: RestResponse): AsyncGenerator<Uint8Array> {
+  const tail = createErrorTail();
+  for await (const bytes of body) {
+    const free = tail.push(bytes);
+    if (free.length > 0) {
+      yield free;
+    }
+  }
+  const { rest, error } = tail.finish();
+  if (rest.length > 0) {
+    yield rest;
+  }
+  if (error !== undefined) {
+    throw errorFromObject(error.object, header);
+  }
+}
+
+/** The JSON of a message, and the size in which it onReceive, in bytes. */
+interface Result {
+  readonly result: JsonValue;
+  readonly size: number;
+}
+
+async function* envelopes({ body, header }: RestResponse, { maxBytes }: JsonOptions): AsyncGenerator<Result> {
+  for await (const json of parseJsonObjects(body, maxBytes)) {
+    const { result, error } = parseEnvelope(json);
+    if (error !== undefined) {
+      throw errorFromObject(error, header);
+    }
+    yield { result, size: sizeOf(json) };
+  }
+}
+
+async function* bareMessages(
+  { body, header }: RestResponse,
+  { maxBytes, streams }: JsonOptions,
+  desc: DescMessage,
+  rule: HttpBinding,
+): AsyncGenerator<Result> {
+  const type = bodyType(desc, rule);
+  const isMap = findField(desc, rule.responseBody)?.fieldKind === "map";
+  const format = { array: streams === "array", anyValue: type === undefined && !isMap };
+  for await (const json of parseJsonValues(body, format, maxBytes)) {
+    throwErrorIn(json, type, header);
+    if (isJsonObject(json) && isEnvelope(json, type)) {
+      throw new ProtocolError('an object of the stream has only the field "result", which its message does not have', {
+        advice: 'The stream consists of envelopes: set streams to "envelopes".',
+      });
+    }
+    yield { result: json, size: sizeOf(json) };
+  }
+}
+
+/** Returns whether an object has only a result, although its message has no such field. */
+function isEnvelope(json: JsonObject, type: DescMessage | undefined): boolean {
+  const isOnlyField = Object.keys(json).length === 1 && json["result"] !== undefined;
+  return isOnlyField && type !== undefined && findField(type, "result") === undefined;
+}

@@ -1,0 +1,162 @@
+import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Interceptor, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
+import { createLinkedAbortController, runStreamingCall } from "@connectrpc/connect/protocol";
+import { startTimer } from "../../base/runtime/index.js";
+import { lazyControllerOf, onAbort } from "../../base/signal/abort.js";
+import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";
+
+/**
+ * The reason with which the signal of a call that has ended is aborted. All calls share it, since creating an error takes
+ * longer than the rest of {@link runUnary}.
+ */
+const CALL_ENDED = new DOMException("the call has ended", "AbortError");
+
+/** A unary call, with its request in any form. */
+export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
+  /** Ends the call. */
+  readonly signal?: AbortSignal | undefined;
+  /** The time limit of the call, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Whether anyone may listen to the signal of the call, which is the default. Otherwise the call needs no signal of its
+   * own if `signal` comes from `ownController`: the deadline aborts that one.
+   */
+  readonly isWatched?: boolean;
+  readonly req: Omit<UnaryRequest<I, O>, "message" | "signal"> & { readonly message: MessageInitShape<I> };
+  /** Makes the call. */
+  next(req: UnaryRequest<I, O>): Promise<UnaryResponse<I, O>>;
+}
+
+/**
+ * Runs a unary call as Connect's `runUnaryCall` does. Connect's function needs Node's signals, which are so expensive that a gRPC
+ * call takes 28 % less CPU time without them (bench group `calls`). If `next` receives the call's own signal, it is aborted when
+ * the call has ended.
+ *
+ * @throws ConnectError if the call fails: the reason of the signal or of the deadline if one of them has ended it
+ */
+export async function runUnary<I extends DescMessage, O extends DescMessage>({
+  signal,
+  timeoutMs,
+  isWatched = true,
+  req,
+  next,
+}: UnaryCall<I, O>): Promise<UnaryResponse<I, O>> {
+  const message = create(req.method.input, req.message);
+  const shared = isWatched ? undefined : lazyControllerOf(signal);
+  const abort = shared ?? new AbortController();
+  const abortCall = () => abort.abort(signal?.reason);
+  const stopListening = shared === undefined ? onAbort(signal, abortCall) : undefined;
+  if (signal?.aborted === true) {
+    abortCall();
+  }
+  const onDeadline = () => abort.abort(deadlineError());
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(onDeadline, timeoutMs);
+  const end = (reason: unknown) => {
+    stopTimer?.();
+    stopListening?.();
+    if (shared === undefined) {
+      abort.abort(reason);
+    }
+  };
+  try {
+    // To spread the request here would cost more than the rest of this function.
+    const { service, method, requestMethod, url, header, contextValues } = req;
+    const request = {
+      stream: false,
+      service,
+      method,
+      requestMethod,
+      url,
+      signal: abort.signal,
+      header,
+      contextValues,
+      message,
+    } as const;
+    const response = await next(request);
+    end(CALL_ENDED);
+    return response;
+  } catch (reason) {
+    const { aborted, reason: abortReason } = abort.signal;
+    const error = aborted ? ConnectError.from(abortReason, Code.Canceled) : ConnectError.from(reason);
+    end(error);
+    throw error;
+  }
+}
+
+type StreamingCall<I extends DescMessage, O extends DescMessage> = Parameters<typeof runStreamingCall<I, O>>[0];
+
+/**
+ * Runs a streaming call with Connect's `runStreamingCall`, but with a timer of the runtime in place of Connect's own.
+ *
+ * @throws ConnectError if the call fails: the reason of the signal or of the deadline if one of them has ended it
+ */
+export function runStreaming<I extends DescMessage, O extends DescMessage>({
+  signal,
+  timeoutMs,
+  interceptors = [],
+  ...call
+}: Pick<StreamingCall<I, O>, "req" | "next" | "interceptors"> & {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+}): ReturnType<typeof runStreamingCall<I, O>> {
+  if (timeoutMs === undefined || timeoutMs <= 0) {
+    return runStreamingCall({ ...call, interceptors, ...(signal && { signal }) });
+  }
+  const abort = createLinkedAbortController(signal);
+  const stopTimer = startTimer(() => abort.abort(deadlineError()), timeoutMs);
+  /** Connect aborts the request's signal when the call has ended, regardless of its outcome. */
+  const stopAtEnd: Interceptor = (next) => (req) => {
+    req.signal.addEventListener("abort", () => {
+      stopTimer();
+      abort.abort(req.signal.reason);
+    });
+    return next(req);
+  };
+  return runStreamingCall({ ...call, interceptors: [stopAtEnd, ...interceptors], signal: abort.signal });
+}
+
+/** The cancellation of a call by its signal or its deadline. */
+export interface Cancellation {
+  /** Returns the reason; `undefined` while the call is not canceled. */
+  reason(): ConnectError | undefined;
+  /** Sets the function to call when the call is canceled. It replaces an earlier one. */
+  onCancel(listener: (reason: ConnectError) => void): void;
+}
+
+/**
+ * Runs a unary call that its signal or its deadline may cancel. It creates no signal for the call, which would take a large part
+ * of a small call's time.
+ *
+ * @throws ConnectError if the call fails: the reason of its cancellation, or the error of `run`; see {@link toConnectError}
+ */
+export async function runCancelable<T>(
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  run: (cancellation: Cancellation) => Promise<T>,
+): Promise<T> {
+  let cancelReason: ConnectError | undefined;
+  let notify = (_: ConnectError) => {};
+  const cancel = (reason: unknown) => {
+    cancelReason ??= ConnectError.from(reason, Code.Canceled);
+    notify(cancelReason);
+  };
+  if (signal?.aborted === true) {
+    cancel(signal.reason);
+  }
+  const stopListening = onAbort(signal, () => cancel(signal?.reason));
+  const onDeadline = () => cancel(deadlineError());
+  const stopTimer = timeoutMs === undefined || timeoutMs <= 0 ? undefined : startTimer(onDeadline, timeoutMs);
+  try {
+    return await run({
+      reason: () => cancelReason,
+      onCancel(listener) {
+        notify = listener;
+      },
+    });
+  } catch (reason) {
+    throw isUnsentError(reason) ? reason : (cancelReason ?? toConnectError(reason));
+  } finally {
+    stopTimer?.();
+    stopListening();
+  }
+}

@@ -1,0 +1,130 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { type CallOptions, type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
+import type { CallErrorMapper } from "../../base/errors/call-errors.js";
+import { RequestError } from "../../base/errors/index.js";
+import { invalidTypeError } from "../../base/input/assert.js";
+import { type ServiceCallOptions, validateServiceOptions } from "../../base/input/call-options.js";
+import { parseMessageInit } from "../../base/input/message-init.js";
+import { snapshot, snapshotData } from "../../base/input/snapshot.js";
+import { linkedController } from "../../base/signal/abort.js";
+import { isSubmitting } from "../config/submitting-methods.js";
+import { repeatabilityKey } from "./call-context.js";
+import { throwingOurErrors } from "./library-errors.js";
+import { handleStream } from "./message-streams.js";
+import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
+import { withOwnContextValue } from "./own-context-value.js";
+
+/** A client of a service, with a function for each method: Connect's, whose calls have {@link ServiceCallOptions}. */
+export type ServiceClient<S extends DescService> = Client<S> & {
+  readonly [Method in keyof Client<S>]: Client<S>[Method] extends (
+    request: infer Request,
+    options?: CallOptions,
+  ) => infer Response
+    ? (request: Request, options?: ServiceCallOptions) => Response
+    : never;
+};
+
+/**
+ * Creates a client of a service like Connect's own, whose methods throw the library's errors. Ends a stream that is no
+ * longer read, for example after `break`; Connect's client would leave it open. Requests and options are checked before
+ * anything is sent, and enum values in requests may be names.
+ */
+export function createServiceClient<S extends DescService>(
+  service: S,
+  transport: Transport,
+  failing: CallErrorMapper,
+): ServiceClient<S>;
+export function createServiceClient(
+  service: DescService,
+  transport: Transport,
+  failing: CallErrorMapper,
+): Client<DescService> {
+  const calls = throwingOurErrors(transport, failing);
+  const client = createClient(service, {
+    ...calls,
+    stream(...call) {
+      const response = calls.stream(...call);
+      response.catch(() => undefined); // The reader gets the failure, which may be later, or never.
+      return response;
+    },
+  });
+  for (const method of service.methods) {
+    const call: unknown = Reflect.get(client, method.localName);
+    if (isCall(call)) {
+      const ending = hasSingleResponse(method) ? call : withEndOnReturn(call);
+      Reflect.set(client, method.localName, withInputChecks(method, ending, failing));
+    }
+  }
+  return client;
+}
+
+/** A function of a client. */
+type Call = (request: unknown, options?: ServiceCallOptions) => unknown;
+
+function isCall(call: unknown): call is Call {
+  return typeof call === "function";
+}
+
+/** Returns a function of a client that validates its arguments, which may be anything in plain JavaScript. */
+function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMapper): Call {
+  const { methodKind, input } = method;
+  const hasSingleRequest = methodKind === "unary" || methodKind === "server_streaming";
+  const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, snapshotData(request)));
+  return (request, givenOptions) => {
+    try {
+      const options = snapshot(givenOptions);
+      validateServiceOptions(options);
+      return call(hasSingleRequest ? read(request) : readEach(request, read), withRepeatability(method, options));
+    } catch (reason) {
+      const fail = failing(method, undefined);
+      return hasSingleResponse(method) ? Promise.reject(reason).catch(fail) : fail(reason);
+    }
+  };
+}
+
+/** Returns the options for Connect, with `retry` in the context values. */
+function withRepeatability(method: DescMethod, options: ServiceCallOptions | undefined): CallOptions | undefined {
+  const { retry, ...connectOptions } = options ?? {};
+  if (retry === undefined) {
+    return connectOptions;
+  }
+  if (retry && isSubmitting(methodName(method))) {
+    const advice = "Omit it: transactions are never retried. Nothing was sent.";
+    throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
+  }
+  if (retry && streamsRequests(method)) {
+    const advice = "Omit it: streamed requests cannot be retried.";
+    throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
+  }
+  const { contextValues = createContextValues() } = connectOptions;
+  const repeatability = retry ? "declared" : "disabled";
+  return { ...connectOptions, contextValues: withOwnContextValue(contextValues, repeatabilityKey, repeatability) };
+}
+
+function readEach(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
+  if (!isAsyncIterable(requests)) {
+    throw invalidTypeError("requests", requests, "an async iterable, such as an async generator returns");
+  }
+  return (async function* () {
+    for await (const request of requests) {
+      yield read(request);
+    }
+  })();
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+function withEndOnReturn(call: Call): Call {
+  return (request, options = {}) => {
+    const abort = linkedController(options.signal);
+    const end = () => abort.abort(); // This also removes the listener from the caller's signal.
+    const messages = call(request, { ...options, signal: abort.signal });
+    const onError = (reason: unknown): never => {
+      end();
+      throw reason;
+    };
+    return isAsyncIterable(messages) ? handleStream(messages, { onEnd: end, onError, onReturn: end }) : messages;
+  };
+}

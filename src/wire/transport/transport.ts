@@ -1,0 +1,373 @@
+import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { CallErrorMapper } from "../../base/errors/call-errors.js";
+import { addCaller, recordCaller } from "../../base/errors/caller-stack.js";
+import { RequestError, TradewireError } from "../../base/errors/index.js";
+import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../../base/input/assert.js";
+import { lazily, startLoading } from "../../base/input/lazy.js";
+import { snapshot, snapshotData } from "../../base/input/snapshot.js";
+import { createLazyController } from "../../base/signal/abort.js";
+import {
+  type ClientConfig,
+  type Config,
+  endpointOf,
+  firstUrl,
+  type GrpcConfig,
+  nodesOf,
+  type RestConfig,
+  type TransportName,
+  transportsOf,
+  urlsOf,
+} from "../config/client-config.js";
+import { readConfig, transportName } from "../config/config-schema.js";
+import { knownTypes } from "../json/any.js";
+import { type Hooks, isolateHooks, withHooks } from "./hooks.js";
+import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
+import { closing } from "./layers/closing.js";
+import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
+import { withHeaderFunction } from "./layers/header-function.js";
+import { createPace, type Pace, paced } from "./layers/rate-limit.js";
+import { retryInterceptor } from "./layers/retry.js";
+import { idleLimited, limited } from "./layers/timeouts.js";
+import { callError, withOurErrors } from "./library-errors.js";
+import { isReadOnly, methodName } from "./method.js";
+import { createTlsSource, type TlsSource } from "./tls-source.js";
+import type { ClosableTransport, Endpoint } from "./transport-types.js";
+
+export type { ClosableTransport } from "./transport-types.js";
+
+/** The layers around every call, over all transports. */
+export interface TransportOptions {
+  /** Connect's interceptors. They see a call once, however often it is retried. */
+  readonly interceptors?: readonly Interceptor[] | undefined;
+  readonly hooks?: Hooks | undefined;
+  /**
+   * Additional types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are
+   * known.
+   */
+  readonly registry?: Registry | undefined;
+}
+
+/** The limits of a transport: sizes in bytes, times in milliseconds. */
+type TransportLimits = Config["limits"] &
+  Config["timeouts"] &
+  Pick<Config, "proxy"> & { readonly registry: Registry; readonly tls: TlsSource };
+
+/** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
+interface TransportModule<Node extends GrpcConfig | RestConfig> {
+  readonly name: TransportName;
+  readonly nodes: (config: Config) => Node[];
+  readonly load: () => Promise<(node: Node, limits: TransportLimits) => ClosableTransport>;
+}
+
+interface OpenOptions {
+  readonly config: Config;
+  /** Returns the pace of calls to a host. */
+  readonly paceOf: (host: string) => Pace;
+  /** The types that an `Any` in JSON may hold. */
+  readonly types: Registry;
+}
+
+interface RegisteredTransport {
+  readonly name: TransportName;
+  /** Opens the transport to each of its nodes. */
+  open(options: OpenOptions): OpenNode[];
+}
+
+/** A transport to a node. */
+export interface OpenNode extends NodeMember {
+  readonly transport: ClosableTransport;
+  /** The URL; that of a custom transport is unknown. */
+  readonly url?: string;
+}
+
+const transports: readonly RegisteredTransport[] = [
+  register({
+    name: "grpc",
+    nodes: ({ grpc }) => nodesOf(grpc),
+    load: lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport),
+  }),
+  register({
+    name: "grpc-js",
+    nodes: ({ grpc }) => nodesOf(grpc),
+    load: lazily(async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport),
+  }),
+  register({
+    name: "rest",
+    nodes: ({ rest }) => nodesOf(rest),
+    load: lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport),
+  }),
+];
+
+function register<Node extends GrpcConfig | RestConfig>({
+  name,
+  nodes: readNodes,
+  load,
+}: TransportModule<Node>): RegisteredTransport {
+  return {
+    name,
+    open({ config, paceOf, types }) {
+      const nodes = readNodes(config);
+      const [first] = nodes;
+      const endpoint = endpointOf(name);
+      if (first === undefined) {
+        throw new RequestError(`${endpoint}.url is required for the transport ${name}`, {
+          errorCode: "TW_CONFIGURATION",
+          advice: "Set it, or use another transport.",
+        });
+      }
+      // Nodes count every request at the gateway, but not the streams of gRPC.
+      const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
+      const { proxy } = config;
+      const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls: createTlsSource(first.tls) };
+      return nodes.map((settings) => {
+        const { url } = settings;
+        const node = new URL(url).hostname;
+        const transport = lazyTransport(async () => (await load())(settings, limits));
+        const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
+        const { headers: given, ...endpoint } = settings;
+        const sending =
+          typeof given === "function"
+            ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name })
+            : withOurErrors(limited, { ...endpoint, name, headers: given });
+        return {
+          name: nodes.length === 1 ? name : `${name} ${url}`,
+          transport: sending,
+          group: name,
+          node,
+          url,
+        };
+      });
+    },
+  };
+}
+
+/** Returns a transport whose code is loaded from now on. Calls wait for it. */
+function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
+  let current: ClosableTransport | undefined;
+  let isClosed = false;
+  const opened = lazily(async () => {
+    current = await load();
+    if (isClosed) {
+      await current.close();
+    }
+    return current;
+  });
+  startLoading(opened);
+
+  /** Once it is loaded, the transport itself refuses calls after a close. */
+  async function open(): Promise<ClosableTransport> {
+    if (isClosed && current === undefined) {
+      throw new ConnectError("the transport is closed", Code.Canceled);
+    }
+    return opened();
+  }
+
+  return {
+    unary: async (...call) => (await open()).unary(...call),
+    stream: async (...call) => (await open()).stream(...call),
+    async close() {
+      isClosed = true;
+      await current?.close();
+    },
+  };
+}
+
+/**
+ * Creates the transport that a configuration selects.
+ *
+ * The layers, from the outside in: closing, hooks, errors of the caller's requests, deadline, the caller's interceptors,
+ * retries, fallback between transports, the library's errors, rate limit, idle timeout, the transport.
+ *
+ * @param config a configuration that was read by `readConfig`
+ * @param options Connect's interceptors, and hooks that observe calls
+ * @param gateOf decides which of several nodes may be used; by default all
+ * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's errors
+ * @throws {@link FileError} if a file of the TLS configuration cannot be read
+ *
+ * @example
+ * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
+ */
+export function createTransport(
+  config: Config,
+  options: TransportOptions = {},
+  gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
+): ClosableTransport {
+  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
+  const { interceptors = [], hooks, registry } = options;
+  assertArray("interceptors", interceptors, "an array of Connect interceptors");
+  if (config?.timeouts === undefined) {
+    throw invalidTypeError("config", config, "a result of readConfig() or loadConfig()");
+  }
+  const { timeouts, retry } = config;
+  const isolated = isolateHooks(hooks ?? {});
+  const endpoint = mainEndpoint(config);
+  const nodes = openNodes(config, isolated, registry);
+  const withDeadline = limited(overNodes(nodes, config, isolated, gateOf?.(nodes)), {
+    url: endpoint.url,
+    timeouts,
+    interceptors: [...interceptors.map(markInterceptorErrors), retryInterceptor(retry, isolated)],
+    isWatched: interceptors.length > 0 || hooks !== undefined,
+  });
+  const transport = withRequestErrors(withDeadline);
+  // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
+  const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
+  const { unary, ...closable } = closing(observed, endpoint.name, createLazyController);
+  return {
+    ...closable,
+    unary: (method, signal, timeoutMs, header, message, contextValues) =>
+      unary(method, signal, timeoutMs, snapshot(header), snapshotData(message), contextValues),
+  };
+}
+
+/**
+ * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
+ */
+export function failingCall(config: Config): CallErrorMapper {
+  const { name: transport, url } = mainEndpoint(config);
+  return (method, signal) => {
+    const caller = recordCaller();
+    return (reason) => {
+      const callerError = callerErrorIn(reason);
+      if (callerError !== undefined) {
+        throw callerError;
+      }
+      throw reason instanceof ConnectError || reason instanceof TradewireError
+        ? addCaller(callError(reason, { transport, url, method: methodName(method), signal }), caller)
+        : reason;
+    };
+  };
+}
+
+/** Returns the endpoint that errors and hooks name if the configuration has several. */
+function mainEndpoint(config: Config): Endpoint {
+  const [first, ...others] = transportsOf(config.transport);
+  const name = first === undefined || others.length > 0 ? "auto" : transportName(first);
+  return { name, url: firstUrl(config) ?? name };
+}
+
+function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {
+  const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
+  const paces = new Map<string, Pace>();
+  const paceOf = (host: string) => {
+    const pace = paces.get(host) ?? createPace(config.limits.callsPerSecond, hooks);
+    paces.set(host, pace);
+    return pace;
+  };
+  return transportsOf(config.transport).flatMap((each): OpenNode[] => {
+    if (typeof each === "string") {
+      return transports.flatMap(({ name, open }) => (name === each ? open({ config, paceOf, types }) : []));
+    }
+    const { name, transport } = each;
+    const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(name), () => true);
+    return [{ name, transport: withOurErrors(limited, { name, url: name }), group: name, node: name }];
+  });
+}
+
+/** The service whose methods a transaction is made of: they go to one node, which knows the blocks that it named. */
+const CORE_SERVICE = "vega.api.v1.CoreService";
+
+function overNodes(
+  nodes: readonly OpenNode[],
+  config: Config,
+  hooks: Hooks,
+  gate: NodeGate | undefined,
+): ClosableTransport {
+  const [only, ...others] = nodes;
+  const rotates = (method: DescMethod) => isReadOnly(method) && method.parent.typeName !== CORE_SERVICE;
+  if (only !== undefined && others.length === 0) {
+    return only.transport;
+  }
+  // gRPC and REST with a URL each are two ways to one node.
+  const lists = [urlsOf(config.grpc), urlsOf(config.rest), nodes.filter(({ url }) => url === undefined)];
+  const isOneNode = lists.every(({ length }) => length <= 1);
+  return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
+}
+
+/** The options that all transports share. Omitted ones have the configuration's defaults. */
+interface SharedOptions extends TransportOptions {
+  /** Time limits, in milliseconds: `connectMs`, `callMs`, `idleMs`. */
+  readonly timeouts?: ClientConfig["timeouts"];
+  /** Maximum sizes, in bytes, and `callsPerSecond`. */
+  readonly limits?: ClientConfig["limits"];
+  /** How often read-only calls are attempted, and the waits. By default they are not retried, so that `fallback` can act. */
+  readonly retry?: ClientConfig["retry"];
+  /** The URL of a proxy. By default connections are direct. */
+  readonly proxy?: ClientConfig["proxy"];
+}
+
+/** Options of {@link createRestTransport}. */
+export type RestTransportOptions = NonNullable<ClientConfig["rest"]> & SharedOptions;
+
+/** Options of {@link createGrpcTransport}. */
+export type GrpcTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "addresses"> & SharedOptions;
+
+/** Options of {@link createGrpcJsTransport}. */
+export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "codec"> & SharedOptions;
+
+/**
+ * Creates a Connect transport over HTTP/1.1 and JSON. It calls any service whose methods have `google.api.http` rules, as
+ * grpc-gateway, Envoy and Google's own front ends transcode it.
+ *
+ * @param options `url` is the API's URL; `streams` is the format of its streams; `jsonAsText` accepts plain text as JSON;
+ *   `headers` are sent with every request; `registry` holds the types that an `Any` may hold
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * import { createClient } from "@connectrpc/connect";
+ *
+ * const transport = createRestTransport({ url: "https://library.example", streams: "array" });
+ * const { title } = await createClient(LibraryService, transport).getBook({ name: "shelves/1/books/2" });
+ */
+export function createRestTransport(options: RestTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: rest } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "rest", rest }), observed);
+}
+
+/**
+ * Creates a Connect transport over gRPC on HTTP/2, with flow-control windows for large messages, and pings while calls are
+ * in flight.
+ *
+ * @param options `url` is the API's URL; `codec` is `proto` or `json`; `headers` are sent with every request
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * const transport = createGrpcTransport({ url: "http://127.0.0.1:3007", timeouts: { callMs: 5000 } });
+ */
+export function createGrpcTransport(options: GrpcTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: grpc } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "grpc", grpc }), observed);
+}
+
+/**
+ * Creates a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution and load
+ * balancing.
+ *
+ * @param options `url` is the API's URL; `addresses` replace its host, and calls use them in turn
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * const transport = createGrpcJsTransport({ url: "http://node.example:3007", addresses: ["10.0.0.1:3007"] });
+ */
+export function createGrpcJsTransport(options: GrpcJsTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: grpc } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "grpc-js", grpc }), observed);
+}
+
+/** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */
+function splitOptions<T extends SharedOptions>(options: T) {
+  options = snapshot(options);
+  assertObject("options", options);
+  const { timeouts, limits, retry, proxy, interceptors, hooks, registry, ...endpoint } = options;
+  return {
+    shared: { timeouts, limits, proxy, retry: { tries: 1, ...retry } },
+    observed: { interceptors, hooks, registry },
+    endpoint,
+  };
+}

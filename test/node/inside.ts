@@ -1,0 +1,13 @@
+export { createControls } from "../../src/node/controls.js";
+export { ledgerExport } from "../../src/node/data/ledger-methods.js";
+export { parseDevnodeOptions } from "../../src/node/devnode-options.js";
+export { createFailureInjector } from "../../src/node/failure-injection.js";
+export { createGateway } from "../../src/node/gateway.js";
+export { generateHistory } from "../../src/node/generated-history/generated-history.js";
+export { createHistory, type History } from "../../src/node/history/history.js";
+export { openJournal } from "../../src/node/journal.js";
+export { createLocalNetwork, type LocalNetwork } from "../../src/node/local-network.js";
+export { csvHeader } from "../../src/node/tables/index.js";
+export type { Block, BlockEvent, Event } from "../../src/node/world/block-event.js";
+export type { Placed, Timeline, TimelinePlace } from "../../src/node/world/timeline.js";
+export type { WorldHistory } from "../../src/node/world/world.js";

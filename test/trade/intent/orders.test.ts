@@ -1,0 +1,486 @@
+// Hash, tid and nonce each keep a transaction from being executed twice while it could be valid (v0.78.0, `verifyWithLock` in
+// core/pow/engine.go), so the same transaction may be sent again, and another one only when it can no longer be taken.
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  type Client,
+  type CommandInit,
+  createClient,
+  type Journal,
+  openFileJournal,
+  RequestError,
+  type Signer,
+  signerFromMnemonic,
+} from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { GetVegaTimeResponseSchema, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import {
+  LastBlockHeightResponseSchema,
+  SubmitTransactionRequestSchema,
+  SubmitTransactionResponseSchema,
+} from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { StopOrdersSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { Order_TimeInForce, Order_Type, Side, StopOrder_ExpiryStrategy } from "tradewire/gen/vega/vega_pb.js";
+import { transactionHash } from "tradewire/transaction";
+import { committed } from "../../support/committed.js";
+import { startCuttingProxy } from "../../support/cutting-proxy.js";
+import { openMarket } from "../../support/devnode.js";
+import { eventually } from "../../support/eventually.js";
+import { stopOrder } from "../../support/transactions.js";
+import { useVirtualRuntime } from "../../support/virtual-runtime.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-intents-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const order = (reference: string, more: object = {}): CommandInit => ({
+  case: "orderSubmission",
+  value: {
+    marketId: openMarket,
+    size: 1n,
+    side: Side.BUY,
+    timeInForce: Order_TimeInForce.GTC,
+    type: Order_Type.LIMIT,
+    price: "1",
+    reference,
+    ...more,
+  },
+});
+
+const clientOf = (node: Devnode, url = node.grpcUrl) =>
+  createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
+
+/** How many orders that were executed so far have a reference. */
+async function countOrders(client: Client, reference: string): Promise<number> {
+  await committed(client);
+  const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference } });
+  return orders?.edges.length ?? 0;
+}
+
+const journalFile = () => openFileJournal(join(folder, "orders.journal"));
+
+/** Starts a node, and the orders of one of its keys with a journal. */
+async function start(blockMs = 30) {
+  const node = await startDevnode({ blockMs });
+  const client = clientOf(node);
+  const signer = await signerFromMnemonic(node.mnemonic);
+  const journal = await journalFile();
+  const orders = client.orders({ signer, journal });
+  return {
+    node,
+    client,
+    journal,
+    orders,
+    async [Symbol.asyncDispose]() {
+      orders.close();
+      await journal[Symbol.asyncDispose]();
+      signer[Symbol.dispose]();
+      await client.close();
+      await node.close();
+    },
+  };
+}
+
+/**
+ * Submits commands as intents, and ends as if the process did, before it has seen an outcome; the intent `unsent` is written to
+ * the journal, but not sent.
+ */
+async function crash(
+  node: Devnode,
+  signer: Signer,
+  commands: Readonly<Record<string, CommandInit>>,
+  isExecuted: (client: Client) => Promise<boolean>,
+): Promise<void> {
+  await using client = clientOf(node);
+  await using file = await journalFile();
+  const written = new Set<string>();
+  let end = (_: boolean) => {};
+  const ended = new Promise<boolean>((resolve) => {
+    end = resolve;
+  });
+  const journal: Journal = {
+    ...file,
+    async append(id, entry, place) {
+      if (place.position > 0) {
+        return false;
+      }
+      await file.append(id, entry, place);
+      written.add(id);
+      return id === "unsent" ? ended : true;
+    },
+  };
+  const orders = client.orders({ signer, journal });
+  const submitted = Object.entries(commands).map(([id, command]) =>
+    orders.submit(command, { id }).catch(() => undefined),
+  );
+  await eventually(async () => written.size === submitted.length && (await isExecuted(client)));
+  orders.close();
+  end(false);
+  await Promise.all(submitted);
+}
+
+describe("an intent", () => {
+  it("is executed once, and repeated by its identifier without being sent", async () => {
+    await using started = await start();
+    const { client, journal, orders } = started;
+    const first = await orders.submit(order("one"), { id: "one" });
+    expect(first).toEqual({
+      id: "one",
+      status: "executed",
+      txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+      block: expect.any(BigInt),
+      evidence: "result",
+      reason: undefined,
+    });
+    expect(await orders.submit(order("one"), { id: "one" })).toEqual(first);
+    expect(await countOrders(client, "one")).toBe(1);
+    expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
+  });
+
+  it("keeps its identifier to itself", async () => {
+    await using started = await start();
+    const { client, orders } = started;
+    await orders.submit(order("one"), { id: "one" });
+    await expect(orders.submit(order("other"), { id: "one" })).rejects.toMatchObject({
+      name: "RequestError",
+      summary: 'the journal contains the intent "one" with another command',
+    });
+    expect(await countOrders(client, "other")).toBe(0);
+  });
+
+  it("is sent once where it is submitted twice at the same time", async () => {
+    await using started = await start();
+    const { client, orders } = started;
+    const all = await Promise.all([1, 2, 3].map(() => orders.submit(order("one"), { id: "one" })));
+    expect(new Set(all.map(({ txHash }) => txHash)).size).toBe(1);
+    expect(await countOrders(client, "one")).toBe(1);
+  });
+
+  it("belongs to its key", async () => {
+    await using started = await start();
+    const { node, client, journal, orders } = started;
+    using other = await signerFromMnemonic(node.mnemonic, { index: 2 });
+    await orders.submit(order("one"), { id: "one" });
+    await using ofOther = client.orders({ signer: other, journal });
+    await expect(ofOther.submit(order("one"), { id: "one" })).rejects.toMatchObject({
+      name: "RequestError",
+      summary: expect.stringContaining('the journal contains the intent "one" for another key'),
+    });
+  });
+
+  it("that is not signed in time is not sent, and the error says so", async () => {
+    await using started = await start(0); // It makes no blocks.
+    const { journal, orders } = started;
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+      name: "ConnectionError",
+      summary: 'the deadline passed before intent "one" was signed',
+    });
+    expect(await journal.open()).toEqual([]);
+  });
+
+  it("that is not settled in time stays open, and the error says so", async () => {
+    await using started = await start();
+    const { node, journal, orders } = started;
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
+      name: "OutcomeUnknownError",
+      summary: expect.stringContaining('the outcome of intent "one" is unknown:'),
+    });
+    expect(await journal.open()).toEqual(["one"]);
+  });
+
+  it("that is submitted again ends in the time of its own call", async () => {
+    await using started = await start();
+    const { node, orders } = started;
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    const stop = new AbortController();
+    let isFirstOver = false;
+    const first = orders.submit(order("one"), { id: "one", signal: stop.signal }).finally(() => {
+      isFirstOver = true;
+    });
+    const ended = expect(first).rejects.toMatchObject({ name: "OutcomeUnknownError" });
+    await eventually(async () => (await started.journal.open()).length === 1);
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+      name: "OutcomeUnknownError",
+    });
+    expect(isFirstOver).toBe(false);
+    stop.abort();
+    await ended;
+  });
+
+  it("is not tied to a block that does not exist as a node gave one wrong answer, nor kept waiting by it", async () => {
+    await using started = await start();
+    const { node, journal } = started;
+    let lies = 0;
+    const lie: Interceptor = (next) => async (req) => {
+      const response = await next(req);
+      if (lies > 0 && !response.stream && isMessage(response.message, LastBlockHeightResponseSchema)) {
+        lies -= 1;
+        response.message.height = 2n ** 40n;
+      }
+      return response;
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lie] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using orders = client.orders({ signer, journal });
+    for (const id of ["first", "second", "third"]) {
+      lies = 1;
+      expect(await orders.submit(order(id), { id, timeoutMs: 20_000 })).toMatchObject({ status: "executed" });
+      expect(lies).toBe(0);
+    }
+  });
+
+  it("is written to disk before it is sent", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using file = await journalFile();
+    const seen: number[] = [];
+    const journal: Journal = {
+      ...file,
+      async append(id, entry, place) {
+        seen.push(await countOrders(client, "one"));
+        return file.append(id, entry, place);
+      },
+    };
+    await using orders = client.orders({ signer, journal });
+    const { txHash } = await orders.submit(order("one"), { id: "one" });
+    expect(seen).toEqual([0, 1]);
+    const [first = ""] = (await readFile(join(folder, "orders.journal"), "utf8")).split("\n");
+    expect(JSON.parse(first)).toMatchObject({ id: "one", position: 0, isLast: false });
+    expect(txHash).toMatch(/^[0-9A-F]{64}$/);
+  });
+
+  it("is not sent if it cannot be written down", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using file = await journalFile();
+    const journal: Journal = { ...file, append: () => Promise.reject(new Error("the disk is full")) };
+    await using orders = client.orders({ signer, journal });
+    await expect(orders.submit(order("one"), { id: "one" })).rejects.toThrow("the disk is full");
+    await node.makeBlock();
+    expect(await countOrders(client, "one")).toBe(0);
+  });
+
+  it("is sent again where answers are lost, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    let lost = 0;
+    await using proxy = await startCuttingProxy(node.grpcUrl, "lost-answer"); // The reference of the order that is submitted.
+    await using cut = createClient(
+      { transport: "grpc", grpc: { url: proxy.url } },
+      {
+        hooks: {
+          onCallEnd({ method }, { error }) {
+            lost += method.endsWith("SubmitTransaction") && error !== undefined ? 1 : 0;
+          },
+        },
+      },
+    );
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = cut.orders({ signer, journal });
+    expect(await orders.submit(order("lost-answer"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect(await countOrders(client, "lost-answer")).toBe(1);
+    expect(lost).toBeGreaterThan(0);
+  });
+
+  it("is sent again after a gap of the events if the node has forgotten it, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 50 });
+    await using proxy = await startCuttingProxy(node.grpcUrl);
+    let submissions = 0;
+    const forgetful: Interceptor = (next) => async (request) => {
+      const { stream, service, method, message: asked } = request;
+      if (stream || !isMessage(asked, SubmitTransactionRequestSchema)) {
+        return next(request);
+      }
+      submissions += 1;
+      if (submissions > 1) {
+        return next(request);
+      }
+      proxy.cut();
+      const txHash = asked.tx === undefined ? "" : transactionHash(asked.tx);
+      const message = create(SubmitTransactionResponseSchema, { success: true, txHash });
+      return { stream, service, method, header: new Headers(), trailer: new Headers(), message };
+    };
+    const config = { transport: "grpc", grpc: { url: proxy.url }, retry: { baseMs: 10, maxMs: 50 } } as const;
+    await using client = createClient(config, { interceptors: [forgetful] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect(submissions).toBeGreaterThan(1);
+    expect(await countOrders(client, "one")).toBe(1);
+  });
+
+  it("fails, with the network's reason, if its execution fails", async () => {
+    await using started = await start();
+    const { orders } = started;
+    const late = order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
+    expect(await orders.submit(late, { id: "late" })).toMatchObject({ status: "failed", evidence: "result" });
+  });
+
+  it("fails if the node refuses it when it is sent first", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal, chainIdPrefix: "signature-only" }); // This node wants the prefix.
+    const rejected = await orders.submit(order("one"), { id: "one" });
+    expect(rejected).toMatchObject({
+      status: "failed",
+      evidence: "refusal",
+      txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+    });
+    expect(await orders.submit(order("one"), { id: "one" })).toEqual(rejected);
+  });
+
+  // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
+  // "17 block to come" of the recorded refusals).
+  it("is sent again where the block that it is tied to is unknown to a node, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    const data = `unknown block height for tx:${"ab".repeat(32)}, command:Submit Order, party:${"cd".repeat(32)}`;
+    let refused = 0;
+    const behind: Interceptor = (next) => async (request) => {
+      if (request.stream || request.method.name !== "SubmitTransaction" || refused === 2) {
+        return next(request);
+      }
+      refused += 1;
+      const message = create(SubmitTransactionResponseSchema, { success: false, code: 89, data });
+      const { service, method } = request;
+      return { stream: false, service, method, header: new Headers(), trailer: new Headers(), message };
+    };
+    const config = { transport: "grpc", grpc: { url: node.grpcUrl }, retry: { baseMs: 10, maxMs: 50 } } as const;
+    await using client = createClient(config, { interceptors: [behind] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect([refused, await countOrders(client, "one")]).toEqual([2, 1]);
+  });
+
+  it("fails if no block takes it in time", async () => {
+    await using started = await start();
+    const { node, client, orders } = started;
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    const settled = await orders.submit(order("one"), { id: "one", timeoutMs: 30_000 });
+    expect(settled).toMatchObject({ status: "failed", evidence: "blocks" });
+    expect(await countOrders(client, "one")).toBe(0);
+  });
+
+  it("that was open is settled after a crash, sent or not", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const commands = { unsent: order("unsent"), sent: order("sent") };
+    await crash(node, signer, commands, async (client) => (await countOrders(client, "sent")) === 1);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const resumed = new Map<string, string>();
+    for await (const { id, status } of orders.resume()) {
+      resumed.set(id, status);
+    }
+    expect(resumed.get("unsent")).toBe("executed");
+    expect(await countOrders(client, "unsent")).toBe(1);
+    expect(await countOrders(client, "sent")).toBe(1);
+    expect(await journal.open()).toEqual([]);
+  });
+
+  it("is looked for as long as its time lasts, however long the data node lags", async () => {
+    await using node = await startDevnode({ blockMs: 0 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    let isOver = false;
+    const crashed = crash(node, signer, { unsent: order("unsent") }, async () => true).finally(() => {
+      isOver = true;
+    });
+    await eventually(async () => (await node.makeBlock()) > 0n && isOver);
+    await crashed;
+    for (let made = 0; made < 130; made += 1) {
+      await node.makeBlock(); // So that no block can contain it any more, and its absence is proof.
+    }
+    using runtime = useVirtualRuntime({ io: true });
+    const current = runtime.monotonicMs() + 150_000;
+    const lagging: Interceptor = (next) => async (request) => {
+      const response = await next(request);
+      if (
+        !response.stream &&
+        isMessage(response.message, GetVegaTimeResponseSchema) &&
+        runtime.monotonicMs() < current
+      ) {
+        response.message.timestamp = 1n;
+      }
+      return response;
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lagging] });
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const resumed = orders.resume()[Symbol.asyncIterator]();
+    expect((await runtime.until(resumed.next())).value).toMatchObject({ status: "failed", evidence: "absence" });
+  });
+
+  // `ListEntities` of v0.78.0 lists no stop orders (datanode/api/trading_data_v2.go).
+  it("that submits stop orders is settled after a crash by their records", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const { case: kind, value } = stopOrder("9000001");
+    const half = kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
+    const past = { expiresAt: 1n, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
+    const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandInit => ({
+      case: "stopOrdersSubmission",
+      value,
+    });
+    const commands = {
+      one: stop({ risesAbove: half }),
+      pair: stop({ risesAbove: half, fallsBelow: { ...half, trigger: { case: "price", value: "1" } } }),
+      rejected: stop({ risesAbove: { ...half, ...past } }),
+      unsent: stop({ risesAbove: half }),
+    };
+    const stopOrders = async (client: Client) =>
+      (await client.service(TradingDataService).listStopOrders({ filter: { partyIds: [signer.publicKey] } })).orders
+        ?.edges.length;
+    {
+      await using client = clientOf(node);
+      await client.sendCommand(order("first"), { signer, until: "executed" }); // A party needs an order, or a position.
+    }
+    await crash(node, signer, commands, async (client) => (await stopOrders(client)) === 4);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const resumed: Record<string, unknown> = {};
+    for await (const { id, ...ending } of orders.resume({ timeoutMs: 20_000 })) {
+      resumed[id] = ending;
+    }
+    const reason = "REJECTION_REASON_EXPIRY_IN_THE_PAST";
+    expect(resumed).toMatchObject({
+      one: { status: "executed", evidence: "records" },
+      pair: { status: "executed", evidence: "records" },
+      rejected: { status: "failed", evidence: "records", reason },
+      unsent: { status: "executed" },
+    });
+    expect(await journal.open()).toEqual([]);
+    await committed(client);
+    expect(await stopOrders(client)).toBe(5);
+  });
+
+  it.each([
+    [{ id: "" }, "id"],
+    [{ id: "a\ud800" }, "id"], // In UTF-8, it would be the same as "a\udc00".
+    [{ id: "a\nb" }, "id"],
+    [{ id: "x".repeat(201) }, "id"],
+    [{ id: "one", validForBlocks: 0 }, "validForBlocks"],
+    [{ id: "one", timeoutMs: 0 }, "timeoutMs"],
+  ])("with the options %j is refused", async (options, option) => {
+    await using started = await start(0);
+    const { orders } = started;
+    const failed = orders.submit(order("one"), options);
+    await expect(failed).rejects.toThrow(RequestError);
+    await expect(failed).rejects.toThrow(option);
+  });
+});

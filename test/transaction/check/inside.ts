@@ -1,2 +1,0 @@
-export { haltingProblem } from "../../../src/transaction/check/halting-commands.js";
-export { networkProblems } from "../../../src/transaction/check/index.js";

@@ -1,0 +1,89 @@
+import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
+import { afterEach, expect, it } from "@jest/globals";
+import { createSessions } from "../../../../src/wire/transport/grpc/http2-sessions.js";
+import { serveStreams, type TestServer } from "../../../support/servers.js";
+import { startStallingProxy } from "../../../support/stalling-proxy.js";
+import { useVirtualRuntime } from "../../../support/virtual-runtime.js";
+
+const GRPC = { ":status": 200, "content-type": "application/grpc+proto" };
+
+const closing: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) {
+    await each.close();
+  }
+});
+
+async function serve(answer: (stream: ServerHttp2Stream) => void, settings: Settings = {}): Promise<TestServer> {
+  const server = await serveStreams(answer, settings);
+  closing.push(server);
+  return server;
+}
+
+function sessionsWith({ url }: { readonly url: string }, keepaliveMs = 60_000) {
+  const sessions = createSessions(
+    { url, codec: "proto", compression: "none", windowBytes: 65_535, keepaliveMs, allowInsecureHeaders: false },
+    { connectMs: 10_000 },
+  );
+  closing.push({ close: async () => sessions.close() });
+  return sessions;
+}
+
+it("a request that waits for a ping opens no connection once all are closed", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+  await using proxy = await startStallingProxy(server.url);
+  const sessions = sessionsWith(proxy, 50);
+  const request = () => sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+  const first = await request();
+  first.resume().end();
+  await new Promise((done) => first.once("close", done));
+  await runtime.pass(51); // The connection is to be pinged before its next use.
+  proxy.stall();
+  const next = request();
+  const failed = expect(next).rejects.toThrow(/^the transport (is|was) closed$/);
+  await new Promise(setImmediate);
+  sessions.close();
+  await failed;
+  expect(server.sessions).toHaveLength(1);
+});
+
+it("let go of a stream that is given up while it waits for its turn", async () => {
+  const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
+  const sessions = createSessions(
+    {
+      url: server.url,
+      codec: "proto",
+      compression: "none",
+      windowBytes: 65_535,
+      keepaliveMs: 60_000,
+      allowInsecureHeaders: false,
+    },
+    { connectMs: 10_000 },
+  );
+  closing.push({ close: async () => sessions.close() });
+  const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+  const closed = new Promise((resolve) => stream.once("close", resolve));
+  stream.close(constants.NGHTTP2_CANCEL);
+  await closed;
+  expect(stream.destroyed).toBe(true);
+});
+
+// Node 20.20.2 resets the streams of a session at once when it is destroyed, `Http2Stream::SubmitRstStream` in src/node_http2.cc,
+// and nghttp2 frees the one whose frame it is processing: "corrupted size vs. prev_size".
+it("sessions that are closed because of their input are destroyed when it has been processed", async () => {
+  const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+  const sessions = sessionsWith(server);
+  const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+  const { session } = stream;
+  stream.resume().end();
+  const isDestroyed = await new Promise((resolve) => {
+    stream.once("end", () => {
+      sessions.close();
+      resolve(session?.destroyed);
+    });
+  });
+  expect(isDestroyed).toBe(false);
+  await new Promise(setImmediate);
+  expect(session?.destroyed).toBe(true);
+});
