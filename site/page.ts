@@ -10,7 +10,7 @@ function link(page: string, target: string, anchor: string): string {
   const path = posix.join(posix.dirname(page), target);
   const place = places.get(path);
   if (place !== undefined) {
-    return posix.relative(posix.dirname(places.get(page) ?? ""), place).replace(/^(?!\.)/, ".//") + anchor;
+    return posix.relative(posix.dirname(places.get(page) ?? ""), place).replace(/^(?!\.)/, "./") + anchor;
   }
   return /\.(png|svg)$/.test(path) ? `./${target}` : sourceUrl(path) + anchor;
 }
