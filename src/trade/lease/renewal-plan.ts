@@ -88,7 +88,10 @@ export function planRenewals(
   return batches;
 }
 
-/** Returns whether an order may open a position that has no stop order. */
+/**
+ * Returns whether an order may open a position that has no stop order. One that was only sent does not count: the network may
+ * execute the order before it.
+ */
 export function isOpening(
   state: LeaseState,
   { marketId, side }: Pick<OrderSubmission, "marketId" | "side">,
@@ -96,7 +99,7 @@ export function isOpening(
 ): boolean {
   const now = state.clock.latest() ?? 0n;
   const isCovered = [...state.stops.values()].some(
-    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void" && stop.expiresAt > now,
+    (stop) => stop.marketId === marketId && stop.side !== side && stop.status === "placed" && stop.expiresAt > now,
   );
   return flattenAfterMs.length > 0 && !isCovered && volumeOf(state, marketId) === 0n;
 }

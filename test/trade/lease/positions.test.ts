@@ -30,6 +30,7 @@ import {
   pendingStops,
   type Started,
   start,
+  startNode,
   TIMES,
   trade,
   volumeOf,
@@ -67,7 +68,7 @@ async function holdingSigner() {
 }
 
 /** All stop orders of the signer, however they stand, newest first. */
-async function stopsOf({ client, signer }: Started) {
+async function stopsOf({ client, signer }: Pick<Started, "client" | "signer">) {
   const found = [];
   for await (const { node } of client.stopOrders({ filter: { partyIds: [signer.publicKey] } })) {
     found.push(node);
@@ -236,6 +237,37 @@ describe("a position", () => {
       ({ stopOrder, submission }) => submission?.side === Side.SELL && stopOrder.status !== StopOrder_Status.REJECTED,
     );
     expect(accepted.map(({ stopOrder }) => stopOrder.createdAt)).toContain(order?.createdAt);
+  });
+
+  it("that an order opens is covered although stop orders of renewals are on their way", async () => {
+    await using node = await startNode();
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const arrive: (() => void)[] = [];
+    let isHolding = false;
+    const holding: Interceptor = (next) => async (request) => {
+      if (isHolding && request.method.name === "SubmitTransaction") {
+        await new Promise<void>((resolve) => void arrive.push(resolve));
+      }
+      return next(request);
+    };
+    await using client = createClient(
+      { profile: "deployed", grpc: { url: node.grpcUrl } },
+      { interceptors: [holding] },
+    );
+    await using leases = client.leases({ signer, ...TIMES });
+    const started = { client, signer, leases };
+    await leases.submit(limitOrder());
+    await eventually(() => marketOf(started)?.stopOrders.some(({ isPlaced }) => isPlaced) === true);
+    isHolding = true;
+    await passes(started, TIMES.flattenAfterMs + 500); // The stop order that is placed expires.
+    await eventually(() => marketOf(started)?.stopOrders.some(({ isPlaced }) => isPlaced) === false);
+    isHolding = false;
+    const { id } = await leases.submit(limitOrder({ price: "1000000000" })); // It trades at once.
+    const order = await orderOf(started, id);
+    expect((await stopsOf(started)).map(({ stopOrder }) => stopOrder.createdAt)).toContain(order?.createdAt);
+    for (const each of arrive) {
+      each();
+    }
   });
 
   it("stays covered although not all cancellations of stop orders fit into one batch", async () => {
