@@ -16,7 +16,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   "rules of methods, for tests of what reads and writes them": ["support/shapes.ts", "support/any-message.ts"],
   "what examples in comments of inner modules take for granted": ["docs/given-to-comments.ts"],
   "a program that a test starts": ["base/file/lock-program.ts", "sync/queue/permits-process.ts"],
-  "a tool of its own, not a test": ["conformance/tradewire.ts", "gateway/grpc-gateway.check.ts"],
+  "a tool of its own, not a test": ["external/conformance/tradewire.ts", "external/gateway/grpc-gateway.check.ts"],
 };
 
 const files = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((name) => /\.(ts|mjs)$/.test(name));

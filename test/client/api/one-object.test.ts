@@ -13,7 +13,9 @@ const isModule = (value: unknown): value is Record<string, unknown> =>
 
 test.each([
   "index",
-  ...["data/archive", "data/csv", "trade/transaction", "wire/transport", "node", "sync"].map((module) => `${module}/index`),
+  ...["data/archive", "data/csv", "trade/transaction", "wire/transport", "node", "sync"].map(
+    (module) => `${module}/index`,
+  ),
 ])("what %s and tradewire/api both export under one name is one object", async (name) => {
   const namespaces = [api, ...Object.values(api).filter(isModule)];
   const twice = Object.entries(await load(name)).flatMap(([exported, value]) =>

@@ -6,7 +6,7 @@ import { createClient, ProtocolError } from "tradewire";
 import {
   ClientStreamResponseSchema,
   ConformanceService,
-} from "../../conformance/gen/connectrpc/conformance/v1/service_pb.js";
+} from "../../external/conformance/gen/connectrpc/conformance/v1/service_pb.js";
 import { frame, type GrpcServer, startGrpcServer } from "../../support/grpc-server.js";
 
 let server: GrpcServer;

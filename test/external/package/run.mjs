@@ -12,7 +12,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { createCases } from "./cases.mjs";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** How long a command may take, in seconds: a program, and what builds or installs. */
 const PROGRAM_SECONDS = 120;
 const INSTALL_SECONDS = 600;

@@ -1,6 +1,6 @@
 // OpenFGA, an authorization server with a grpc-gateway: the command calls it by server reflection, over gRPC and REST alike.
 import assert from "node:assert/strict";
-import { freePort } from "../support/free-port.mjs";
+import { freePort } from "../../support/free-port.mjs";
 import { commandOf, serve } from "./foreign.mjs";
 import { once } from "./tools.mjs";
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
  * The version of the suite. The stubs in `gen/` are made of its definitions; for another version, make them anew in the
  * project's folder, with the folder that `go mod download -json connectrpc.com/conformance@VERSION` gives as `Dir`:
  *
- *     buf generate Dir/proto --output test/conformance --path Dir/proto/connectrpc/conformance/v1/client_compat.proto
+ *     buf generate Dir/proto --output test/external/conformance --path Dir/proto/connectrpc/conformance/v1/client_compat.proto
  *
  * and `--path` once more for `config.proto` and for `service.proto`.
  */

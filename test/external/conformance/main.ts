@@ -5,8 +5,8 @@
 import { fileURLToPath } from "node:url";
 import { findSuite, type Outcome, type Run, runSuite } from "./suite.js";
 
-const here = fileURLToPath(new URL("../../../", import.meta.url));
-const cache = fileURLToPath(new URL("../../../../../node_modules/.cache/conformance", import.meta.url));
+const here = fileURLToPath(new URL("../../../../", import.meta.url));
+const cache = fileURLToPath(new URL("../../../../../../../node_modules/.cache/conformance", import.meta.url));
 const list = (name: string) => `@${here}${name}.txt`;
 
 /** The clients: each transport of ours, and behind it what it is built on. */

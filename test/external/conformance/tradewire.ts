@@ -1,6 +1,6 @@
 import { createRegistry } from "@bufbuild/protobuf";
-import { NodeError, TradewireError } from "../../src/base/errors/index.js";
-import { createClient } from "../../src/client/index.js";
+import { NodeError, TradewireError } from "../../../src/base/errors/index.js";
+import { createClient } from "../../../src/client/index.js";
 import type { CreateCaller } from "./caller.js";
 import { callWith, connectFailure } from "./connect-caller.js";
 import { Codec, Compression } from "./gen/connectrpc/conformance/v1/config_pb.js";

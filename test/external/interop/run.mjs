@@ -20,7 +20,7 @@ import { reflectionCases } from "./reflection.mjs";
 import { showcaseCases } from "./showcase.mjs";
 import { createTools } from "./tools.mjs";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const wanted = process.argv.slice(2);
 
 const folder = await mkdtemp(join(tmpdir(), "tradewire-interop-"));

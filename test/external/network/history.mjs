@@ -6,7 +6,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import pg from "pg";
 import { NEWEST_SCHEMA_VERSION, tableNames, tableSchema } from "tradewire";
 import { duckdbSink, postgresSink, syncHistory } from "tradewire/sync";
-import { startServer } from "../support/postgres-server.mjs";
+import { startServer } from "../../support/postgres-server.mjs";
 import { eventually } from "./network.mjs";
 import { LeftOut } from "./report.mjs";
 

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { freePort } from "../support/free-port.mjs";
+import { freePort } from "../../support/free-port.mjs";
 import { callOf, serve, transportsTo } from "./foreign.mjs";
 import { once } from "./tools.mjs";
 

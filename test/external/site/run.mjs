@@ -6,9 +6,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { launchChromium } from "../support/launch-chromium.mjs";
+import { launchChromium } from "../../support/launch-chromium.mjs";
 
-const site = fileURLToPath(new URL("../../out/site/", import.meta.url));
+const site = fileURLToPath(new URL("../../../out/site/", import.meta.url));
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 800 };
 const TYPES = {

@@ -1,13 +1,13 @@
 // Runs the contract's cases over each transport in whatever runtime executes this file, and prints what became of each, a line
 // of JSON. run.mjs joins it with the test's own modules into one file.
-import { httpCases } from "../contract/cases-http.js";
-import { limitCases } from "../contract/cases-limits.js";
-import { networkCases } from "../contract/cases-network.js";
-import { statusCases } from "../contract/cases-status.js";
-import { streamCases } from "../contract/cases-stream.js";
-import { makeCertificates, removeCertificates, tlsCases } from "../contract/cases-tls.js";
-import { isPossible, runCase } from "../contract/run.js";
-import { transports } from "../contract/transports.js";
+import { httpCases } from "../../contract/cases-http.js";
+import { limitCases } from "../../contract/cases-limits.js";
+import { networkCases } from "../../contract/cases-network.js";
+import { statusCases } from "../../contract/cases-status.js";
+import { streamCases } from "../../contract/cases-stream.js";
+import { makeCertificates, removeCertificates, tlsCases } from "../../contract/cases-tls.js";
+import { isPossible, runCase } from "../../contract/run.js";
+import { transports } from "../../contract/transports.js";
 
 /** How long a case may take over one transport, in milliseconds. */
 const CASE_MS = 20_000;

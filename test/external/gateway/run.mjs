@@ -12,7 +12,7 @@ const VERSION = "v2.33.0";
 const COMMANDS = "examples/internal/cmd";
 const START_MS = 120_000;
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const cache = join(root, "node_modules/.cache/gateway");
 const copy = join(cache, "source");
 const image = join(cache, "image.binpb");

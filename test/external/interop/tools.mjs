@@ -21,7 +21,7 @@ const INSTALL_SECONDS = 900;
  *   generated code; each throws `LeftOut` where the machine lacks what it needs
  */
 export function createTools(root) {
-  const own = join(root, "test/interop");
+  const own = join(root, "test/external/interop");
   const cache = join(root, "node_modules/.cache/interop");
 
   async function buildGo() {

@@ -15,7 +15,7 @@ const VERSIONS = { bun: "1.4.5", deno: "2.9.6" };
 const ARGUMENTS = { bun: ["run"], deno: ["run", "--allow-all"] };
 const RUN_MS = 300_000;
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const cache = join(root, "node_modules/.cache/runtimes");
 /** Within the package, so that it finds itself by its name. */
 const program = join(root, "out/runtimes/contract.mjs");
@@ -24,7 +24,7 @@ const program = join(root, "out/runtimes/contract.mjs");
 async function joinCases() {
   const jest = "export const expect = { getState: () => ({}) };";
   const bundle = await rolldown({
-    input: join(root, "test/runtimes/contract.ts"),
+    input: join(root, "test/external/runtimes/contract.ts"),
     platform: "node",
     external: (id) => !/^[./]|^@jest\/|^@oxc-project\/|^\0/.test(id),
     transform: { target: "es2022" }, // Without `using`, which Node 20 does not know.

@@ -1,7 +1,7 @@
 // gapic-showcase, Google's server for tests of clients: the command calls it by its own definitions, which it has through
 // server reflection, over gRPC and over REST as Google's front ends speak it. All transports have the same answers.
 import assert from "node:assert/strict";
-import { freePort } from "../support/free-port.mjs";
+import { freePort } from "../../support/free-port.mjs";
 import { commandOf, serve } from "./foreign.mjs";
 import { once } from "./tools.mjs";
 

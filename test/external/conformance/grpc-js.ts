@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, encodeBinaryHeader } from "@connectrpc/connect";
 import { Client, type ClientWritableStream, compressionAlgorithms, credentials, Metadata } from "@grpc/grpc-js";
-import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { Answer, CallSettings, CreateCaller, Failure, MethodName } from "./caller.js";
 import { only } from "./connect-caller.js";
 import { Compression } from "./gen/connectrpc/conformance/v1/config_pb.js";

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { NEWEST_SCHEMA_VERSION, openArchive, tableNames, tableSchema } from "tradewire";
-import { startServer } from "../support/postgres-server.mjs";
+import { startServer } from "../../support/postgres-server.mjs";
 import { need, run } from "./processes.mjs";
 import { once } from "./tools.mjs";
 

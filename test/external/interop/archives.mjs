@@ -12,7 +12,7 @@ import { once } from "./tools.mjs";
 const LAST = 4000;
 
 export function archiveCases({ root, folder, tools, clients: { grpc } }) {
-  const own = join(root, "test/interop");
+  const own = join(root, "test/external/interop");
   const command = (...args) => run(process.execPath, [join(root, "dist/src/cli/main.js"), ...args]);
   const exported = (fromBlock, toBlock) => grpc.exportNetworkHistory({ table: "trades", fromBlock, toBlock });
 
