@@ -12,8 +12,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { startDevnode } from "../dist/src/node/index.js";
+import { compare } from "../test/endurance/same-rows.mjs";
 import { startServer } from "../test/support/postgres-server.mjs";
-import { compare } from "./same-rows.mjs";
 
 const delayMs = Number(process.argv[2] ?? 100);
 const [SEGMENTS, BLOCKS, UNITS] = [20, 10, 300];

@@ -4,7 +4,7 @@ import { type ArchiveOutcome, archiveOutcome, streamOf } from "../../support/arc
 import { zipOf } from "../../support/archives.js";
 import { type RawEntry, rawZip } from "../../support/raw-zip.js";
 
-/** How many mutated archives and CSV files are read; `bench/fuzz-archives.mjs` reads 100,000. */
+/** How many mutated archives and CSV files are read; `test/endurance/fuzz-archives.mjs` reads 100,000. */
 const CASES = Number(process.env["FUZZ_CASES"] ?? 400);
 const SEED = Number(process.env["FUZZ_SEED"] ?? 1);
 

@@ -1,4 +1,4 @@
-// What tells whether the fuzz of `bench/signer.mjs` found anything: it must see what is beyond a policy, and nothing else.
+// What tells whether the fuzz of `test/endurance/signer.mjs` found anything: it must see what is beyond a policy, and nothing else.
 import { expect, it } from "@jest/globals";
 import {
   type CommandInit,
@@ -10,7 +10,7 @@ import {
   StopOrder_SizeOverrideSetting,
 } from "tradewire";
 import { CoreService } from "tradewire/api";
-import { observePolicy, type PolicyObserver } from "../../../bench/policy-observer.mjs";
+import { observePolicy, type PolicyObserver } from "../../endurance/policy-observer.mjs";
 import { openMarket } from "../../support/devnode.js";
 import { eventually } from "../../support/eventually.js";
 import { useGuardedNode } from "../../support/guarded-node.js";

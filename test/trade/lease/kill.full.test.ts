@@ -21,7 +21,7 @@ interface Round {
 
 it("nothing of a killed program is left after its leases", async () => {
   const times = ["--lease-ms", LEASE_MS, "--renew-every-ms", 1000, "--flatten-after-ms", FLATTEN_MS];
-  const args = ["bench/leases.mjs", "--json", "--rounds", 3, "--block-ms", BLOCK_MS, ...times];
+  const args = ["test/endurance/leases.mjs", "--json", "--rounds", 3, "--block-ms", BLOCK_MS, ...times];
   const { stdout } = await promisify(execFile)(process.execPath, args.map(String));
   const rounds: readonly Round[] = JSON.parse(stdout);
   expect(rounds).toHaveLength(3);

@@ -1,6 +1,6 @@
 // A long life: does one process that does everything at once, for a long time, while all that can go wrong does, stay right?
 //
-//   npm run build && node bench/soak.mjs [--minutes N] [--seed N] [--json]
+//   npm run build && node test/endurance/soak.mjs [--minutes N] [--seed N] [--json]
 //
 // The process under test works over all transports at once: calls, listings, exports, streams, transactions with outcomes,
 // follows, and a sync into DuckDB that follows. Meanwhile the node is killed and started again, frozen, and rehearses
@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { DEV_MNEMONIC } from "../compiled/src/node/devnode-options.js";
-import { freePort } from "../test/support/free-port.mjs";
+import { DEV_MNEMONIC } from "../../compiled/src/node/devnode-options.js";
+import { freePort } from "../support/free-port.mjs";
 import { startLink } from "./link.mjs";
 import { end, startNode } from "./node-process.mjs";
 import { compareWithNode } from "./soak/compare.mjs";

@@ -1,6 +1,6 @@
 // A program with leased orders and positions is killed: after how many blocks are its orders gone and its positions closed?
 //
-//   npm run build && node bench/leases.mjs [--rounds N] [--orders N] [--lease-ms N] [--renew-every-ms N] [--flatten-after-ms N]
+//   npm run build && node test/endurance/leases.mjs [--rounds N] [--orders N] [--lease-ms N] [--renew-every-ms N] [--flatten-after-ms N]
 //     [--block-ms N] [--json]
 //   ... --grpc URL --chain-id ID --markets ID,ID   (keys: LEASES_SEED and COUNTERPARTY_SEED, 64 hex digits each)
 //
@@ -16,9 +16,9 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { createClient, signerFromMnemonic, signerFromSeed } from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
+import { TradingDataService } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
+import { createClient, signerFromMnemonic, signerFromSeed } from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
 const { values } = parseArgs({

@@ -1,13 +1,13 @@
 // Compares what stands in a sink with what the node exports, value by value, read back by the sink's own client.
 //
-//   npm run build && node bench/same-rows.mjs TO GRPC_URL [TO_BLOCK]
+//   npm run build && node test/endurance/same-rows.mjs TO GRPC_URL [TO_BLOCK]
 //
 // TO is as for `tradewire sync`. Each value is compared as PostgreSQL's COPY writes it. The rows of a table are compared as
 // a whole: how often each occurs, in any order.
 import { createHash } from "node:crypto";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
-import { createClient, NEWEST_SCHEMA_VERSION, tableNames, tableSchema } from "../dist/src/index.js";
+import { createClient, NEWEST_SCHEMA_VERSION, tableNames, tableSchema } from "../../dist/src/index.js";
 
 /** A row whose floating-point numbers are written in one way: the shortest text of a number is not everybody's. */
 function alike(table, columns) {

@@ -1,6 +1,6 @@
 // Killing a node in the middle of an export must leave nothing behind, or the whole archive.
 //
-//   npm run build && node bench/kills.mjs [RUNS]
+//   npm run build && node test/endurance/kills.mjs [RUNS]
 //
 // Each run starts a local node in a separate process, saves an export over `auto`, and kills the node (SIGKILL) at a
 // random time. In every other run that is between the call and slightly more than an export takes, otherwise while
@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createClient, TradewireError } from "../dist/src/index.js";
-import { startDevnode } from "../dist/src/node/index.js";
+import { createClient, TradewireError } from "../../dist/src/index.js";
+import { startDevnode } from "../../dist/src/node/index.js";
 
 const SEGMENTS = 20;
 const REQUEST = { table: "market_data", fromBlock: 1, toBlock: SEGMENTS * 1000 };

@@ -1,7 +1,7 @@
 // Reading 100,000 mutated archives and as many mutated CSV files, made from a seed. Each must give all its rows or one
 // of the library's errors, and the same from bytes as from a stream.
 //
-//   node bench/fuzz-archives.mjs [--cases 100000] [--seed 1]
+//   node test/endurance/fuzz-archives.mjs [--cases 100000] [--seed 1]
 //
 // It runs the test that reads a few of them, but with --cases archives and --cases CSV files.
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 const { values } = parseArgs({
   options: { cases: { type: "string", default: "100000" }, seed: { type: "string", default: "1" } },
 });
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const jest = [
   "--import",
   "./test/support/jest/load.mjs",

@@ -1,6 +1,6 @@
 // A command that exports with --resume and is killed again and again must end with the whole archive, and fetch little twice.
 //
-//   npm run build && node bench/resume.mjs [SEGMENTS] [KILLS] [PARALLEL]
+//   npm run build && node test/endurance/resume.mjs [SEGMENTS] [KILLS] [PARALLEL]
 //
 // A local node in a process of its own makes SEGMENTS segments; a proxy before it counts what it sends. The command is
 // killed (SIGKILL) at random moments: three of four times while parts come, spread over all of them, else when all have
@@ -13,13 +13,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { openArchive } from "../dist/src/index.js";
-import { startDevnode } from "../dist/src/node/index.js";
+import { openArchive } from "../../dist/src/index.js";
+import { startDevnode } from "../../dist/src/node/index.js";
 import { startLink } from "./link.mjs";
 
 const BLOCKS = 1000;
 const [first, ...others] = process.argv.slice(2);
-const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
+const command = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
 if (first === "node") {
   const schemaVersions = [115, 115, 115, 116];

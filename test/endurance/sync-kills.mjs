@@ -1,6 +1,6 @@
 // Whatever is killed, whenever: a sync ends with each row of the node once.
 //
-//   npm run build && node bench/sync-kills.mjs [postgres|duckdb|parquet|queue] [KILLS] [NODE_KILLS] [POSTGRES_KILLS]
+//   npm run build && node test/endurance/sync-kills.mjs [postgres|duckdb|parquet|queue] [KILLS] [NODE_KILLS] [POSTGRES_KILLS]
 //
 // Syncs (or planners and workers) run in processes of their own and are killed (SIGKILL) at random times, as are the node
 // and, where there is one, PostgreSQL. At the end one sync runs undisturbed, and each table is compared with what the node
@@ -11,9 +11,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createClient } from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
-import { startServer } from "../test/support/postgres-server.mjs";
+import { createClient } from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
+import { startServer } from "../support/postgres-server.mjs";
 import { command, end, startNode } from "./node-process.mjs";
 import { compare } from "./same-rows.mjs";
 

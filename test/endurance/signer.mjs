@@ -1,8 +1,8 @@
 // What does a signer process cost, beside a key in memory, and does it keep its policy?
 //
-//   npm run build && node bench/signer.mjs [--submissions N] [--signatures N]
-//   npm run build && node bench/signer.mjs --parts N
-//   npm run build && node bench/signer.mjs --attempts N [--seed N] [--parallel N] [--restarts N]
+//   npm run build && node test/endurance/signer.mjs [--submissions N] [--signatures N]
+//   npm run build && node test/endurance/signer.mjs --parts N
+//   npm run build && node test/endurance/signer.mjs --attempts N [--seed N] [--parallel N] [--restarts N]
 //
 // A local node and `tradewire signer` run in processes of their own. Submissions alternate between a key in memory, a key
 // file and the signer process, so that all see the same node and machine. Then signatures and shares alone are measured,
@@ -31,8 +31,8 @@ import {
   signerFromKeyFile,
   signerFromSeed,
   withSharedCount,
-} from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
+} from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
 import { command, end, startNode } from "./node-process.mjs";
 import { createAttempts, createRandom } from "./policy-attempts.mjs";
 import { observePolicy } from "./policy-observer.mjs";

@@ -2,14 +2,14 @@
 // archive, as a node of v0.78.0 does when it cannot read a later segment. Counts how many of them count as complete: for
 // `fetch` and JSZip, and for `saveTo`.
 //
-//   npm run build && node bench/interrupted-exports.mjs [--exports 200] [--seed 1]
+//   npm run build && node test/endurance/interrupted-exports.mjs [--exports 200] [--seed 1]
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import JSZip from "jszip";
-import { createClient } from "../dist/src/index.js";
-import { startDevnode } from "../dist/src/node/index.js";
+import { createClient } from "../../dist/src/index.js";
+import { startDevnode } from "../../dist/src/node/index.js";
 import { createRandom } from "./soak/random.mjs";
 
 const { values } = parseArgs({

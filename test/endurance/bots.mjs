@@ -1,6 +1,6 @@
 // Ten bots, each with a key of its own, trade on one local node: is anything that they sent lost?
 //
-//   npm run build && node bench/bots.mjs [SECONDS]
+//   npm run build && node test/endurance/bots.mjs [SECONDS]
 //
 // Each bot submits orders that rest, orders that take, amendments and cancellations, as fast as the node's rules for
 // proofs of work let it. At the end, what the bots were told is compared with what the node lists.

@@ -1,9 +1,9 @@
 // Calls at the limit that deployed nodes set: 100 at once, 20 a second. The client must not be banned, must not be
 // refused, and must take at most 1.15 of the time that the limit allows. Run after `npm run build`:
-// node bench/limits.mjs [--calls 5000] [--at-once 32] [--page-size 10] [--transport grpc]
+// node test/endurance/limits.mjs [--calls 5000] [--at-once 32] [--page-size 10] [--transport grpc]
 import { parseArgs } from "node:util";
-import { createClient } from "../dist/src/index.js";
-import { startDevnode } from "../dist/src/node/index.js";
+import { createClient } from "../../dist/src/index.js";
+import { startDevnode } from "../../dist/src/node/index.js";
 
 const { values } = parseArgs({
   options: {

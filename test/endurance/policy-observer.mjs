@@ -1,7 +1,7 @@
 // Reads from a node's event bus what a party did, and compares it with the limits of a policy. It shares nothing with what
 // checks the policy: positions are sums of trades, open orders are those of the order events.
 
-import { TradingDataService } from "../dist/src/client/api/index.js";
+import { TradingDataService } from "../../dist/src/client/api/index.js";
 
 /** The commands that a policy without further names allows. */
 const TRADING = new Set([

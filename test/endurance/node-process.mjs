@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /** The command. */
-export const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
+export const command = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
 /**
  * Start a node.

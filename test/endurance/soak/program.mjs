@@ -1,4 +1,4 @@
-// The process under test of bench/soak.mjs, which forks it: everything at once, over all transports, for a long time. It tells
+// The process under test of test/endurance/soak.mjs, which forks it: everything at once, over all transports, for a long time. It tells
 // its parent what it measures, and at the end what came.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, signerFromMnemonic } from "tradewire";

@@ -1,7 +1,7 @@
 // What faults on the way come to: bits that flip, connections that are cut or reset, nodes that fail inside a file, ports that
 // are silent, nodes that restart, disks that are full. Each run must end with what the node sent, or with an error.
 //
-//   npm run build && node bench/faults.mjs [RUNS]
+//   npm run build && node test/endurance/faults.mjs [RUNS]
 //
 // A proxy on loopback stands between the client and the local node, and does its worst at a random byte.
 import { execFileSync } from "node:child_process";
@@ -11,8 +11,8 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient, openArchive, TradewireError } from "../dist/src/index.js";
-import { startDevnode } from "../dist/src/node/index.js";
+import { createClient, openArchive, TradewireError } from "../../dist/src/index.js";
+import { startDevnode } from "../../dist/src/node/index.js";
 import { startLink } from "./link.mjs";
 
 const runs = Number(process.argv[2] ?? 100);

@@ -1,7 +1,7 @@
 // Does anything grow with the number of calls? The program makes ten thousand small calls over each transport, one
 // after another, in one process.
 //
-//   npm run build && node --expose-gc bench/growth.mjs
+//   npm run build && node --expose-gc test/endurance/growth.mjs
 //
 // Memory is read after a garbage collection. Sockets and timers are those that keep the process alive.
 import { fork } from "node:child_process";
@@ -10,9 +10,9 @@ import { createServer as createHttp2Server } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway } from "../compiled/src/node/gateway.js";
-import { TradingDataService } from "../dist/src/client/api/index.js";
-import { createClient } from "../dist/src/index.js";
+import { createGateway } from "../../compiled/src/node/gateway.js";
+import { TradingDataService } from "../../dist/src/client/api/index.js";
+import { createClient } from "../../dist/src/index.js";
 
 const MARKS = [0, 1000, 5000, 10_000];
 const segments = [

@@ -1,6 +1,6 @@
 // Is what is said of transactions right, whatever happens to the node?
 //
-//   npm run build && node bench/outcomes.mjs [COMMANDS] [KILLS] [grpc|grpc-js|rest|auto]
+//   npm run build && node test/endurance/outcomes.mjs [COMMANDS] [KILLS] [grpc|grpc-js|rest|auto]
 //
 // Ten clients send COMMANDS and wait for what becomes of each: orders, orders on a market that does not exist, batches of
 // which a part fails, and pairs of stop orders. The node is killed (SIGKILL) and started again KILLS times. At the end each
@@ -10,12 +10,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DEV_MNEMONIC } from "../compiled/src/node/devnode-options.js";
-import { identifiers } from "../compiled/src/trade/transaction/command-identifiers.js";
-import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { Order_Status, StopOrder_Status } from "../dist/gen/vega/vega_pb.js";
-import { createClient, NodeError, OutcomeUnknownError, signerFromMnemonic } from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
+import { DEV_MNEMONIC } from "../../compiled/src/node/devnode-options.js";
+import { identifiers } from "../../compiled/src/trade/transaction/command-identifiers.js";
+import { TradingDataService } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
+import { Order_Status, StopOrder_Status } from "../../dist/gen/vega/vega_pb.js";
+import { createClient, NodeError, OutcomeUnknownError, signerFromMnemonic } from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
 const [commands = 10_000, kills = 10] = process.argv.slice(2, 4).map(Number);

@@ -1,6 +1,6 @@
 // Several nodes, of which one is always about to go: does a client notice?
 //
-//   npm run build && node bench/nodes.mjs [--minutes N] [--rate N] [--transport grpc|grpc-js|rest] [--strategy first|round-robin]
+//   npm run build && node test/endurance/nodes.mjs [--minutes N] [--rate N] [--transport grpc|grpc-js|rest] [--strategy first|round-robin]
 //
 // A client reads a parameter so many times a second from three nodes, in processes of their own. Each minute one of them, in
 // turn, is killed, and after half a minute started again. A second client, which reads as often, has a node that nobody kills.
@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { createClient } from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
+import { createClient } from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 // Intents under faults: is each executed once at most, and does each end?
 //
-//   npm run build && node bench/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N] [--lost SHARE]
+//   npm run build && node test/endurance/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N] [--lost SHARE]
 //     [--cut-ms N] [--kill-program-ms N] [--kill-node-ms N]
 //     [--grpc-url URL --market ID --seed HEX --restart-node COMMAND]
 //
@@ -19,9 +19,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
-import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { createClient, openFileJournal, signerFromMnemonic, signerFromSeed } from "../dist/src/index.js";
-import { freePort } from "../test/support/free-port.mjs";
+import { TradingDataService } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
+import { createClient, openFileJournal, signerFromMnemonic, signerFromSeed } from "../../dist/src/index.js";
+import { freePort } from "../support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
 const { values } = parseArgs({
