@@ -5,9 +5,6 @@ const REFERENCE = /\s(?:href|src)="([^"]*)"/g;
 
 /**
  * Finds links of a built site to pages, files and sections that it does not have, and what its pages load from elsewhere.
- *
- * @param site the folder of the site
- * @returns a line for each; empty if there are none
  */
 export async function findDeadLinks(site: string): Promise<string[]> {
   const names = await readdir(site, { recursive: true });

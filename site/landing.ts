@@ -12,12 +12,7 @@ function section(text: string, heading: string): string {
   return found.split(/^## /m)[0] ?? "";
 }
 
-/**
- * Writes the first page of the site, with the README's comparison and its first program.
- *
- * @param root the root of the repository
- * @param pages the folder of the pages' Markdown
- */
+/** Writes the first page of the site, with the README's comparison and its first program. */
 export async function writeLanding(root: string, pages: string): Promise<void> {
   const readme = await readFile(join(root, "README.md"), "utf8");
   const facts = {

@@ -34,13 +34,7 @@ function listReExports(name: string, sections: string, texts: ReadonlyMap<string
   return `## Re-exports\n\n| Export | Description |\n| ------ | ------ |\n${rows.join("")}\n`;
 }
 
-/**
- * Turns what TypeDoc writes about an export into a page of the site.
- *
- * @param name the page's path among those of the library
- * @param texts TypeDoc's Markdown, by the path of the page
- * @returns Markdown for the site
- */
+/** Turns what TypeDoc writes about an export into a page of the site. */
 export function libraryPage(name: string, texts: ReadonlyMap<string, string>): string {
   const text = texts.get(name) ?? "";
   const [, kind, title = name] = /^# (?:(.*): )?([^<&\n]*)/m.exec(text.replaceAll("\\", "")) ?? [];

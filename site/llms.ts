@@ -29,9 +29,6 @@ async function readPage(path: string): Promise<Page> {
 /**
  * Offers the site to language models and other programs: each page as Markdown beside its HTML, llms.txt with a list of
  * the written pages and the entry points, and llms-full.txt with the content of all pages.
- *
- * @param pages the folder of the pages' Markdown
- * @param site the folder of the built site
  */
 export async function writeTextForModels(pages: string, site: string): Promise<void> {
   const names = (await readdir(pages, { recursive: true })).filter((name) => name.endsWith(".md"));

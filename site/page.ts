@@ -28,34 +28,19 @@ export function firstParagraph(text: string): string {
     .replace(/:$/, ".");
 }
 
-/**
- * Returns a page as VitePress reads it.
- *
- * @param facts the page's title, description, and so on
- * @param text Markdown
- * @returns the text with the facts in front
- */
+/** Returns a page as VitePress reads it. */
 export function withFacts(facts: object, text: string): string {
   const lines = Object.entries(facts).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return `---\n${lines.join("\n")}\n---\n\n${text}`;
 }
 
-/**
- * Returns the Markdown of a page without the facts that VitePress reads.
- *
- * @param page a page of the site
- * @returns the text
- */
+/** Returns the Markdown of a page without the facts that VitePress reads. */
 export function withoutFacts(page: string): string {
   return page.replace(/^---\n[\s\S]*?\n---\n+/, "");
 }
 
 /**
  * Turns a page of the repository into a page of the site: without what only tests read, and with links that the site has.
- *
- * @param page the path from the root of the repository
- * @param text its Markdown, as GitHub shows it
- * @returns Markdown for the site
  */
 export function handWrittenPage(page: string, text: string): string {
   const content = text

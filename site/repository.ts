@@ -9,12 +9,7 @@ export { description, version };
 /** Where the sources are. */
 export const REPOSITORY = "https://github.com/tradewire/tradewire";
 
-/**
- * Returns the address of a file of the repository, as the documented version has it.
- *
- * @param path from the root of the repository
- * @returns the address
- */
+/** Returns the address of a file of the repository, as the documented version has it. */
 export function sourceUrl(path: string): string {
   return `${REPOSITORY}/blob/v${version}/${path}`;
 }

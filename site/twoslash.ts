@@ -39,8 +39,6 @@ function hoversOf({ code, module, offset }: TypedExample, service: ts.LanguageSe
 /**
  * Creates the part of the highlighter that shows types in the examples of docs/ and of doc comments.
  *
- * @param root the root of the repository
- * @returns the transformer
  * @throws Error if an example does not compile
  */
 export async function createTypesTransformer(root: string): Promise<ReturnType<Factory>> {

@@ -2,11 +2,7 @@
 import { readFileSync } from "node:fs";
 import { cpus, platform, totalmem } from "node:os";
 
-/**
- * Describe the machine, without its name.
- *
- * @returns the CPU's model, the number of cores, the memory in GiB, the system, and the version of Node
- */
+/** Describe the machine, without its name. */
 export function machine() {
   const all = cpus();
   return {

@@ -13,12 +13,7 @@ export const HOW = [
 const short = (value) =>
   !Number.isFinite(value) ? "" : value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3);
 
-/**
- * Show one section: a table of its rows, what was left out, and its goals.
- *
- * @param section what `run.mjs` has made of it
- * @returns lines of Markdown
- */
+/** Show one section: a table of its rows, what was left out, and its goals. */
 export function sectionLines({ title, unit, cpuUnit, reference, rows, absent, goals }) {
   const against = reference === undefined ? "ratio" : `× ${reference}`;
   const table = rows.map(({ name, ours, ratio, rate, cpu, peak, server }) => [
@@ -56,12 +51,7 @@ function columns(table) {
   return [line(head), rule, ...rows.map(line)];
 }
 
-/**
- * Show everything that was measured, by groups, with their plots.
- *
- * @param {object} results the groups, as they stand in results.json
- * @returns {string} a page of Markdown
- */
+/** Show everything that was measured, by groups, with their plots. */
 export function page(results) {
   const groups = Object.entries(results).map(([name, { title, about, date, quick, machine, sections }]) => [
     `## ${title}`,

@@ -1,15 +1,7 @@
 // Interleaved rounds: in each, every row runs once, so that other load affects all of them alike.
 import { runOnce } from "./run.mjs";
 
-/**
- * Measure rows.
- *
- * @param rows what runs, see `runOnce`; its rate is reckoned from `amount`, to which a run must have come, or else to `expected`
- * @param {{ rounds: number, serverCpu: () => Promise<number>, told: (text: string) => void }} options how often; the
- *   server's CPU so far, in seconds; what is told meanwhile
- * @returns the runs of each row, by its name: `rate` and `cpuEach` for each of its amount, and the share of a core that
- *   the server took meanwhile; and why rows were left out
- */
+/** Measure rows. */
 export async function measure(rows, { rounds, serverCpu, told }) {
   const runs = new Map(rows.map(({ name }) => [name, []]));
   const absent = new Map();
@@ -41,12 +33,7 @@ function checkAmount({ name, amount, expected = amount, decodes = true }, { amou
   }
 }
 
-/**
- * Give the median.
- *
- * @param {number[]} numbers some numbers
- * @returns the middle one, or the mean of both; undefined where there are none
- */
+/** Give the median. */
 export function median(numbers) {
   const sorted = numbers.filter((number) => number !== undefined).toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
@@ -57,13 +44,7 @@ export function median(numbers) {
       : undefined;
 }
 
-/**
- * Ask about measured runs.
- *
- * @param {Map<string, object[]>} runs the runs of each row
- * @returns `of(name, key)`, the median of a figure; `ratio(name, other, key)`, the median of what the rounds' two runs
- *   make, which other load disturbs less. Both are undefined where a row was left out.
- */
+/** Ask about measured runs. */
 export function figuresOf(runs) {
   const values = (name, key) => runs.get(name)?.map((run) => run[key]) ?? [];
   return {

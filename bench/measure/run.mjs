@@ -13,14 +13,7 @@ const GNU_TIME = "/usr/bin/time";
 const LIMIT_MS = 10 * 60_000;
 let go;
 
-/**
- * Run a row once.
- *
- * @param row `peer`: module, task and arguments of bench/peers; or `shell`: a command, with the programs that it
- *   `needs`; or `go`: arguments of the Go client
- * @returns `seconds`, `cpu` in seconds, `peak` in MiB where it is known, and `amount` where the process counted;
- *   or `absent`, why it cannot be run here
- */
+/** Run a row once. */
 export async function runOnce(row) {
   if (row.peer !== undefined) {
     const [module, task, args] = row.peer;

@@ -5,12 +5,7 @@ const COLOURS = { ours: "#1f6feb", peer: "#8c959f" };
 
 const escaped = (text) => text.replace(/[<>&"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 
-/**
- * Draw the rates of a group's sections, one below the other.
- *
- * @param {{ title: string, sections: object[] }} group the group, as it stands in results.json
- * @returns {string} an SVG document
- */
+/** Draw the rates of a group's sections, one below the other. */
 export function draw({ title, sections }) {
   let y = 8;
   const parts = sections.flatMap(({ title: heading, plot = "rate", rows: all, ...section }) => {

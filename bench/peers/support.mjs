@@ -3,12 +3,7 @@
 /** Calls under way at the same time. */
 const AT_ONCE = 16;
 
-/**
- * Count the bytes of an async iterable of pieces.
- *
- * @param pieces the pieces
- * @returns how many bytes they have
- */
+/** Count the bytes of an async iterable of pieces. */
 export async function count(pieces) {
   let bytes = 0;
   for await (const piece of pieces) {
@@ -17,13 +12,7 @@ export async function count(pieces) {
   return bytes;
 }
 
-/**
- * Make calls, 16 at once.
- *
- * @param {number} calls how many
- * @param {() => Promise<unknown>} call makes one
- * @returns how many were made
- */
+/** Make calls, 16 at once. */
 export async function atOnce(calls, call) {
   let left = calls;
   const worker = async () => {

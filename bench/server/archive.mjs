@@ -10,10 +10,6 @@ const LARGE = 2 ** 32 - 1;
 /**
  * Make an archive with one file of trades, as Go's archive/zip writes it: the sizes follow the data, and ZIP64 is used
  * where they need it.
- *
- * @param {{ method: "stored" | "deflated", csvBytes: number }} options how the file is kept, and about how many bytes it has
- * @returns the archive: `head`, `times` times `block`, and `tail`; its size, and that of its CSV,
- *   in bytes; and the number of its rows
  */
 export function createArchive({ method, csvBytes }) {
   const [header, rows] = content(Math.min(csvBytes, BLOCK_BYTES));

@@ -12,13 +12,7 @@ import { prepare } from "./http2.mjs";
 const ZIP = "application/zip";
 const PAGE_RECORDS = 1000;
 
-/**
- * Prepare an answer for one protocol.
- *
- * @param {{ protocol: "grpc" | "rest" | "tcp", content: "archive" | "parameter" | "stopOrders" }} options with, for an
- *   archive, `method`, `csvBytes` and `chunkBytes`, and the number of `pages` for stop orders
- * @returns `answer`, which gives the pieces for a request; for archives also `bytes` and `csvBytes`
- */
+/** Prepare an answer for one protocol. */
 export function createContent({ content, protocol, ...options }) {
   return { archive, parameter, stopOrders }[content](protocol, options);
 }
@@ -65,13 +59,7 @@ function stopOrders(protocol, { pages }) {
   };
 }
 
-/**
- * Make the message of one page of stop orders.
- *
- * @param {number} index which page, from 0
- * @param {number} pages how many there are
- * @returns what `create` takes for a `ListStopOrdersResponse`
- */
+/** Make the message of one page of stop orders. */
 export function pageOf(index, pages) {
   const hex = (value, digits = 64) => value.toString(16).padStart(digits, "5");
   const edges = Array.from({ length: PAGE_RECORDS }, (_, at) => {

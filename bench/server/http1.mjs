@@ -3,12 +3,7 @@ import { createServer } from "node:net";
 
 const QUEUE_BYTES = 4 * 1024 * 1024;
 
-/**
- * Make a server that answers every request with prepared bytes. Requests have no body.
- *
- * @param {(request: string) => Iterable<Buffer>} answer gives the bytes, header and all, for the head of a request
- * @returns a server of `node:net`, not yet listening
- */
+/** Make a server that answers every request with prepared bytes. Requests have no body. */
 export function createHttp1Server(answer) {
   return createServer({ highWaterMark: QUEUE_BYTES, noDelay: true }, (socket) => {
     let unread = "";
@@ -37,12 +32,7 @@ export function createHttp1Server(answer) {
   });
 }
 
-/**
- * Make a server that sends bytes to whoever connects, and reads nothing: the rate of the socket itself.
- *
- * @param {() => Iterable<Buffer>} answer gives the bytes
- * @returns a server of `node:net`, not yet listening
- */
+/** Make a server that sends bytes to whoever connects, and reads nothing: the rate of the socket itself. */
 export function createTcpServer(answer) {
   return createServer({ highWaterMark: QUEUE_BYTES }, (socket) => {
     const pieces = answer()[Symbol.iterator]();

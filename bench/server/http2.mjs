@@ -17,22 +17,12 @@ const lengthOf = (text) => String.fromCharCode(text.length);
 const RESPONSE = Buffer.concat([Buffer.from([0x88]), header("content-type", "application/grpc+proto")]);
 const TRAILERS = header("grpc-status", "0");
 
-/**
- * Make a server that answers every call with prepared messages.
- *
- * @param {(request: Buffer) => Iterable<Message>} answer gives the messages for a request's bytes
- * @returns a server of `node:net`, not yet listening
- */
+/** Make a server that answers every call with prepared messages. */
 export function createHttp2Server(answer) {
   return createServer({ highWaterMark: QUEUE_BYTES, noDelay: true }, (socket) => serve(socket, answer));
 }
 
-/**
- * Prepare a message; its frames are kept for each stream that it was sent on.
- *
- * @param {Buffer} bytes the encoded message
- * @returns {Message} the message
- */
+/** Prepare a message; its frames are kept for each stream that it was sent on. */
 export function prepare(bytes) {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(bytes.length, 1);

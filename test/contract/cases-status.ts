@@ -18,7 +18,6 @@ function shortened(message: string): string {
   return message.length > 1000 ? `${message.slice(0, 1000)}…` : message;
 }
 
-/** @param reasons how the summary goes on behind the message, from the details */
 function answered({ code, message, details }: ErrorObject, reasons = ""): Failure {
   const text = `${message === "" ? "" : `: ${shortened(message).replace(/\n+/g, " ")}`}${reasons}`;
   const said = text === "" ? ", without a message" : text;

@@ -16,12 +16,7 @@ export interface Block {
 /** A comment that is not shown, an empty line, and the block that it belongs to. */
 const BLOCK = /(?:^<!-- (?<note>.*) -->\n\n?)?^```(?<language>[a-z]+)\n(?<code>(?:.*\n)*?)^```$/gm;
 
-/**
- * Read all blocks of code of the README and of docs/.
- *
- * @param root the root of the repository
- * @returns the blocks, page by page
- */
+/** Read all blocks of code of the README and of docs/. */
 export async function readBlocks(root: string): Promise<Block[]> {
   const pages = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).sort();
   const read = ["README.md", ...pages.map((name) => `docs/${name}`)].map(async (page) =>

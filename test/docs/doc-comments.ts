@@ -13,12 +13,7 @@ export interface Example {
 /** What stands behind the tag, to the next one or the end of the comment. */
 const EXAMPLE = /^ +\* @example(?:\n(?= +\*)| )(?<code>(?:(?! +\* @| +\*\/).*\n)*)/gm;
 
-/**
- * Read the examples of all doc comments.
- *
- * @param root the root of the repository
- * @returns the examples, file by file
- */
+/** Read the examples of all doc comments. */
 export async function readExamples(root: string): Promise<Example[]> {
   const entries = await readdir(join(root, "src"), { recursive: true });
   const files = entries.filter((name) => name.endsWith(".ts")).map((name) => `src/${name}`);

@@ -123,9 +123,6 @@ function createHost(
 
 /**
  * Read all examples of doc comments, and all programs of docs/ and of the README, and make them known to a compiler.
- *
- * @param root the root of the repository
- * @returns the examples and the compiler
  */
 export async function readTypedExamples(root: string): Promise<TypedExamples> {
   const [entries, blocks, comments] = await Promise.all([readEntries(root), readBlocks(root), readExamples(root)]);

@@ -1,14 +1,7 @@
 // A way between a client and a server that can fail: a proxy of TCP connections on loopback.
 import { connect, createServer } from "node:net";
 
-/**
- * Start a link.
- *
- * @param target the URL of the server behind it
- * @param onBytes is given each piece that the server sends, where in its connection it begins, and the client's socket,
- *   and hands it on, or does its worst; by default it hands it on
- * @returns the link: its `url`, and what can happen to it
- */
+/** Start a link. */
 export async function startLink(target, onBytes = ({ bytes, socket }) => socket.write(bytes)) {
   const { hostname, port } = new URL(target);
   const sockets = new Set();

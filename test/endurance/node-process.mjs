@@ -7,14 +7,7 @@ import { fileURLToPath } from "node:url";
 /** The command. */
 export const command = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
-/**
- * Start a node.
- *
- * @param ports those of gRPC and of the gateway
- * @param folder keeps its blocks
- * @param args further arguments of `tradewire devnode`
- * @returns its process, once it listens
- */
+/** Start a node. */
 export async function startNode({ grpcPort, restPort }, folder, args) {
   const ports = ["--grpc-port", String(grpcPort), "--rest-port", String(restPort)];
   const all = [command, "devnode", ...ports, "--data-dir", folder, "--json", "--quiet", ...args];
@@ -27,12 +20,7 @@ export async function startNode({ grpcPort, restPort }, folder, args) {
   return node;
 }
 
-/**
- * End a process.
- *
- * @param child the process
- * @param signal what ends it
- */
+/** End a process. */
 export async function end(child, signal = "SIGKILL") {
   if (child.exitCode === null && child.signalCode === null) {
     const gone = once(child, "exit");

@@ -1,12 +1,7 @@
 // What a strategy that has gone wild tries: commands of all kinds that trade, within a policy and beyond it, and others. Most
 // commands are within the rules of single orders and on one side, so that positions and rates come to their limits, too.
 
-/**
- * Makes a source of random numbers that repeats itself for a seed (mulberry32).
- *
- * @param seed a whole number
- * @returns a function that returns a number from 0 to below 1
- */
+/** Makes a source of random numbers that repeats itself for a seed (mulberry32). */
 export function createRandom(seed) {
   let state = seed >>> 0;
   return () => {
@@ -17,15 +12,7 @@ export function createRandom(seed) {
   };
 }
 
-/**
- * Makes a source of attempts.
- *
- * @param random returns a number from 0 to below 1
- * @param state `markets`: those of the policy, `{ id, mark, maxSize }` with whole numbers in the market's decimals;
- *   `otherMarket`: one that the policy does not name; `orders` and `stopOrders`: identifiers of the party's, by market id;
- *   `chainTime`: Unix nanoseconds; `side`: that of most orders, 1 or 2
- * @returns a function that makes the next command, `{ case, value }`
- */
+/** Makes a source of attempts. */
 export function createAttempts(random, state) {
   const below = (count) => Math.floor(random() * count);
   const chance = (share) => random() < share;

@@ -41,15 +41,7 @@ const POSITION = 2;
  */
 const MARK_MS = 20_000;
 
-/**
- * Observes a party until it is stopped.
- *
- * @param client a client of its own
- * @param partyId the party
- * @param limits by market id: `maxSize`, `maxPosition` and `maxNotional` as whole numbers in the market's decimals, `maxDistance`
- * @param maxOrdersPerMinute the limit of orders in 60 seconds; unlimited by default
- * @returns `violations`, `counts`, orders and marks for the strategy, `ready`, `height()`, `restarted()`, `killed()` and `stop()`
- */
+/** Observes a party until it is stopped. */
 export function observePolicy(client, partyId, limits, maxOrdersPerMinute = Number.POSITIVE_INFINITY) {
   const abort = new AbortController();
   const violations = [];

@@ -101,15 +101,7 @@ function ofSink(to, table, columns) {
     : ofDuckdb(":memory:", `read_parquet('${path}/data/table=${table}/**/*.parquet')`, table, columns);
 }
 
-/**
- * Compare all tables.
- *
- * @param to the sink, as the command takes it
- * @param grpcUrl the node
- * @param toBlock the last block that is compared; the sink holds none behind it
- * @param log is given what is found, line by line
- * @returns the number of tables that differ
- */
+/** Compare all tables. */
 export async function compare(to, grpcUrl, toBlock = 2n ** 62n, log = console.log) {
   const client = createClient({ transport: "grpc", grpc: { url: grpcUrl } });
   let differ = 0;

@@ -6,9 +6,6 @@ import { methodNamed, type RecordedCall, type RecordedError, type RecordedResult
 /**
  * Makes a recorded call.
  *
- * @param client the client of the node to ask
- * @param call the recorded call
- * @returns what it comes to: the answer with all its fields, or the node's error
  * @throws what is not an answer of the node
  */
 export async function askAgain(client: Client, call: RecordedCall): Promise<RecordedResult> {

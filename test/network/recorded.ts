@@ -38,12 +38,7 @@ export interface LatestEvent<Case> {
   readonly cases: readonly Case[];
 }
 
-/**
- * Reads a file of recorded cases.
- *
- * @param name the file's name without its extension
- * @returns the cases, in the order in which they were recorded
- */
+/** Reads a file of recorded cases. */
 export async function readRecorded<Case = RecordedCall>(name: string): Promise<LatestEvent<Case>> {
   return JSON.parse(await readFile(new URL(`recorded/${name}.json`, import.meta.url), "utf8"));
 }
@@ -51,8 +46,6 @@ export async function readRecorded<Case = RecordedCall>(name: string): Promise<L
 /**
  * Finds a method by its recorded name.
  *
- * @param name service and method, for example `vega.api.v1.CoreService/Statistics`
- * @returns the descriptor of the unary method
  * @throws Error where there is no such method
  */
 export function methodNamed(name: string): DescMethodUnary {

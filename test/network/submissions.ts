@@ -80,12 +80,7 @@ const COMMIT = "3";
 /** The answer or the error of a call. */
 export type Answer = { readonly answer: JsonValue } | { readonly error: JsonValue };
 
-/**
- * Prepare to play cases against a node, one after the other.
- *
- * @param node the node, what makes its blocks, and its identifiers
- * @returns a function that plays a case and gives what came, with identifiers replaced by their names
- */
+/** Prepare to play cases against a node, one after the other. */
 export function submissionPlayer({ transport, nextBlock, names, signers: given = {} }: Played) {
   const client = createClient(CoreService, transport);
   const signers = new Map(Object.entries(given));

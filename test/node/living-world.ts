@@ -19,22 +19,12 @@ import type { Block, BlockEvent, Event, Placed, Timeline, TimelinePlace, WorldHi
 /** The height of the last block of the history. */
 export const LAST = 10n;
 
-/**
- * Make an identifier.
- *
- * @param number what tells it from others
- * @returns 64 hex digits
- */
+/** Make an identifier. */
 export function id(number: number): string {
   return number.toString(16).padStart(64, "0");
 }
 
-/**
- * Make a block.
- *
- * @param height its height
- * @returns the block; one comes a second
- */
+/** Make a block. */
 export function blockAt(height: bigint): Block {
   return { height, hash: id(Number(height) + 0xb10c), time: 1_700_000_000_000_000_000n + height * 1_000_000_000n };
 }
@@ -70,12 +60,7 @@ export interface ArrayTimeline<T> extends Timeline<T> {
   readonly reads: () => number;
 }
 
-/**
- * Make a timeline of records.
- *
- * @param records the records, in their order, and the heights of their blocks
- * @returns the timeline
- */
+/** Make a timeline of records. */
 export function timelineOf<T extends object>(
   records: readonly (readonly [height: number, value: T])[],
 ): ArrayTimeline<T> {
@@ -102,12 +87,7 @@ function isBefore(a: TimelinePlace, b: TimelinePlace): boolean {
   return a.height < b.height || (a.height === b.height && a.index < b.index);
 }
 
-/**
- * Make a history of ten blocks.
- *
- * @param parts what it holds; nothing by default
- * @returns the history, and how things stand at its end
- */
+/** Make a history of ten blocks. */
 export function historyOf({
   start,
   ...timelines
@@ -139,13 +119,7 @@ export function historyOf({
   };
 }
 
-/**
- * Make what happened in a block.
- *
- * @param height the block's height
- * @param events what happened
- * @returns it as it is told
- */
+/** Make what happened in a block. */
 export function happeningsOf(height: bigint, events: readonly Event[]): BlockEvent[] {
   return events.map((event, index) => ({ block: blockAt(height), sequence: index + 1, txHash: id(0), event }));
 }

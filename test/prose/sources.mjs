@@ -25,12 +25,7 @@ function* literals(node, source) {
   }
 }
 
-/**
- * Replaces everything but prose with spaces, so that lines and columns stay the same.
- *
- * @param {string} text a source
- * @returns {string} its prose
- */
+/** Replaces everything but prose with spaces, so that lines and columns stay the same. */
 function proseOf(text) {
   const source = ts.createSourceFile("source.ts", text, ts.ScriptTarget.Latest);
   const comments = [...text.matchAll(COMMENT)].map(({ index, 0: comment }) => ({
@@ -44,11 +39,7 @@ function proseOf(text) {
   return prose.join("");
 }
 
-/**
- * Parses prose into a document with a text node for each line.
- *
- * @param {string} text the prose of a source
- */
+/** Parses prose into a document with a text node for each line. */
 function documentOf(text) {
   const { loc, range } = parse(text);
   let start = 0;

@@ -23,13 +23,7 @@ export interface ReadAccount extends AsyncDisposable {
   readonly failed: Promise<unknown>;
 }
 
-/**
- * Reads the states of an account.
- *
- * @param client the client
- * @param partyId the party
- * @returns what has come so far
- */
+/** Reads the states of an account. */
 export function readAccount(client: Pick<Client, "account">, partyId: string): ReadAccount {
   const controller = new AbortController();
   const views: AccountView[] = [];
@@ -112,12 +106,6 @@ export async function listedAccount(client: Client, partyId: string): Promise<Ac
 /**
  * Changes the account of a party in one block: orders rest, one trades with the other party, and in every third turn, all resting
  * orders are cancelled before.
- *
- * @param client a client of the node
- * @param node the node, which makes blocks only on request
- * @param signer the party
- * @param other the other party
- * @param turn determines the orders
  */
 export async function changeAccount(
   client: Client,

@@ -15,14 +15,7 @@ export interface PageOf<N> {
   readonly pageInfo?: PageInfo | undefined;
 }
 
-/**
- * Read all records of a listing, page by page.
- *
- * @param list asks for a page
- * @param size the number of records on a page
- * @param backwards whether to begin at the end
- * @returns the records, in the order of the listing
- */
+/** Read all records of a listing, page by page. */
 export async function allPages<N extends object>(
   list: (pagination: Paging) => Promise<PageOf<N> | undefined>,
   size = 5000,
@@ -42,14 +35,7 @@ export async function allPages<N extends object>(
   return found;
 }
 
-/**
- * Export a table from its first block on.
- *
- * @param client calls the node
- * @param table the table
- * @param toBlock the last block
- * @returns the rows, by column
- */
+/** Export a table from its first block on. */
 export async function exportedRows(
   client: Client,
   table: TableName,

@@ -31,26 +31,12 @@ export const anyText = fc.oneof(
   fc.string({ unit: fc.constantFrom(..."/%+ &=?#.:;,[]{}*~'\"\\"), maxLength: 6 }),
 );
 
-/**
- * Generate messages in Protobuf's JSON, of any type, with every kind of field.
- *
- * @param desc the message's type
- * @param range what they may hold; by default everything, three levels deep
- * @returns an arbitrary of their JSON
- */
+/** Generate messages in Protobuf's JSON, of any type, with every kind of field. */
 export function anyMessage(desc: DescMessage, range: Partial<Range> = {}): fc.Arbitrary<JsonValue> {
   return message(desc, { depth: 3, inQuery: false, unknownEnums: true, text: anyText, ...range });
 }
 
-/**
- * Generate requests that an HTTP binding has a place for: fields of its path have values that fit there.
- *
- * @param desc the request's type
- * @param binding the way to call the method
- * @param options `inQuery` leaves out what no query string can hold, in the fields that go there; `text` gives the
- *   texts, and `pathText` those of the path, which are used where they are not empty, a dot or two
- * @returns an arbitrary of the requests' JSON
- */
+/** Generate requests that an HTTP binding has a place for: fields of its path have values that fit there. */
 export function anyRequest(
   desc: DescMessage,
   { template, body }: HttpBinding,

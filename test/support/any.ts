@@ -29,24 +29,14 @@ export const knownTypes = createRegistry(
   ValueSchema,
 );
 
-/**
- * An `Any` as an object: the fields of a known type; the bytes of another one as base64, in `value`.
- *
- * @param any the `Any`
- * @returns the object
- */
+/** An `Any` as an object: the fields of a known type; the bytes of another one as base64, in `value`. */
 export function anyToObject(any: Any): TypedObject {
   const value = Buffer.from(any.value).toString("base64");
   const fields = isKnown(any.typeUrl) ? toJson(AnySchema, any, { registry: knownTypes }) : { value };
   return { ...(fields as JsonObject), "@type": any.typeUrl };
 }
 
-/**
- * The `Any` of an object, as {@link anyToObject} makes it.
- *
- * @param object the object
- * @returns the `Any`
- */
+/** The `Any` of an object, as {@link anyToObject} makes it. */
 export function anyFromObject(object: TypedObject): Any {
   const { "@type": typeUrl, value } = object;
   return isKnown(typeUrl)

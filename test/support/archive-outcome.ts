@@ -6,13 +6,7 @@ export interface ArchiveOutcome {
   readonly error: TradewireError | undefined;
 }
 
-/**
- * Read an archive to its end or to the first error.
- *
- * @param source the archive
- * @param options the options of `openArchive`
- * @returns the files and the error; errors that are not the library's own are thrown
- */
+/** Read an archive to its end or to the first error. */
 export async function archiveOutcome(source: ArchiveSource, options: ArchiveOptions = {}): Promise<ArchiveOutcome> {
   const files: { name: string; columns: readonly string[]; rows: CsvRow[] }[] = [];
   try {
@@ -32,13 +26,7 @@ export async function archiveOutcome(source: ArchiveSource, options: ArchiveOpti
   }
 }
 
-/**
- * Stream bytes in pieces.
- *
- * @param bytes the bytes
- * @param size bytes in each piece
- * @returns the pieces; the last one may be shorter
- */
+/** Stream bytes in pieces. */
 export async function* streamOf(bytes: Buffer, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) {
     yield bytes.subarray(at, at + size);

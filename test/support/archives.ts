@@ -6,13 +6,7 @@ import { PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { ZipFile } from "yazl";
 
-/**
- * Make bytes that deflate cannot compress.
- *
- * @param size the number of bytes
- * @param seed the same seed gives the same bytes
- * @returns the bytes
- */
+/** Make bytes that deflate cannot compress. */
 export function noise(size: number, seed = 1): Buffer {
   const bytes = Buffer.alloc(size);
   let state = seed;
@@ -31,13 +25,7 @@ interface ZipOptions {
   readonly comment?: string;
 }
 
-/**
- * Write a ZIP archive with yazl.
- *
- * @param files the contents by name
- * @param options the form of the archive
- * @returns the archive
- */
+/** Write a ZIP archive with yazl. */
 export async function zipOf(files: Readonly<Record<string, Uint8Array>>, options: ZipOptions = {}): Promise<Buffer> {
   const zip = new ZipFile();
   const { forceZip64 = false, streamed = false, stored = false, comment = "" } = options;
@@ -55,26 +43,14 @@ export async function zipOf(files: Readonly<Record<string, Uint8Array>>, options
   return buffer(zip.outputStream);
 }
 
-/**
- * Write an archive with one CSV file of random text.
- *
- * @param size the approximate size of the archive in bytes; the file has a third more
- * @param name the name of the file
- * @returns the archive
- */
+/** Write an archive with one CSV file of random text. */
 export function csvZip(size = 1000, name = "chain-1-trades-1-3000.csv"): Promise<Buffer> {
   const text = noise(size).toString("base64url");
   const lines = text.match(/.{1,100}/g) ?? [];
   return zipOf({ [name]: Buffer.from(`a,b\n${lines.map((line) => `${line},\n`).join("")}`) }, { streamed: true });
 }
 
-/**
- * Make an archive with another program, which writes it to its standard output or to `out.zip`.
- *
- * @param command the program
- * @param options its arguments
- * @returns the archive, or `undefined` if the program is missing or fails
- */
+/** Make an archive with another program, which writes it to its standard output or to `out.zip`. */
 export function zipFrom(command: string, ...options: readonly string[]): Buffer | undefined {
   const folder = mkdtempSync(join(tmpdir(), "tradewire-zip-"));
   try {
@@ -90,25 +66,13 @@ export function zipFrom(command: string, ...options: readonly string[]): Buffer 
   }
 }
 
-/**
- * Cut bytes at the given places.
- *
- * @param bytes the bytes
- * @param places offsets in bytes
- * @returns the pieces
- */
+/** Cut bytes at the given places. */
 export function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
   const sorted = [...new Set(places)].filter((at) => at > 0 && at < bytes.length).sort((a, b) => a - b);
   return [0, ...sorted].map((from, index) => bytes.subarray(from, sorted[index] ?? bytes.length));
 }
 
-/**
- * Cut bytes into pieces of one size.
- *
- * @param bytes the bytes
- * @param size bytes in each piece
- * @returns the pieces; the last one may be shorter
- */
+/** Cut bytes into pieces of one size. */
 export function cutEvery(bytes: Buffer, size: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size),

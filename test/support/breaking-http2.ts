@@ -22,12 +22,7 @@ export interface BreakingServer {
   close(): Promise<void>;
 }
 
-/**
- * Start a server that speaks HTTP/2 until the header of a request comes.
- *
- * @param violation what it does then
- * @returns the server
- */
+/** Start a server that speaks HTTP/2 until the header of a request comes. */
 export async function serveViolation(violation: Violation): Promise<BreakingServer> {
   const connections: Socket[] = [];
   const server = createServer((socket) => {

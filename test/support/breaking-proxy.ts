@@ -8,12 +8,7 @@ export interface BreakingProxy extends AsyncDisposable {
   breakNow(): void;
 }
 
-/**
- * Start a proxy.
- *
- * @param target the URL of the server behind it; the proxy's own has the same scheme
- * @returns the proxy
- */
+/** Start a proxy. */
 export async function startBreakingProxy(target: string): Promise<BreakingProxy> {
   const { protocol, hostname, port } = new URL(target);
   let broken = false;

@@ -1,13 +1,7 @@
 import { resolve } from "node:path";
 import { build } from "rolldown";
 
-/**
- * Make a program of a TypeScript file, to be run in a process of its own.
- *
- * @param source the path of the file, from the root of the repository
- * @param name what to call the program
- * @returns the path of the program; its packages, and this one by its name, are found from there
- */
+/** Make a program of a TypeScript file, to be run in a process of its own. */
 export async function builtProgram(source: string, name: string): Promise<string> {
   const file = resolve("compiled/programs", `${name}-${process.pid}.mjs`);
   await build({

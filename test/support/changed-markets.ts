@@ -8,13 +8,7 @@ import {
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketData } from "tradewire/gen/vega/vega_pb.js";
 
-/**
- * Creates a client of a node whose markets are in another state than those of the local node, such as an auction.
- *
- * @param node the node
- * @param change changes the data of a market
- * @returns the client
- */
+/** Creates a client of a node whose markets are in another state than those of the local node, such as an auction. */
 export function clientOfChangedMarkets(node: Devnode, change: (data: MarketData) => void): Client {
   const transport = createGrpcTransport({
     baseUrl: node.grpcUrl,

@@ -14,14 +14,7 @@ export interface Changing<T> {
   readMoreThanOnce(): readonly string[];
 }
 
-/**
- * Makes arguments change. Functions, signals and objects with methods are replaced as a whole.
- *
- * @param original the arguments
- * @param way with getters, each property has its value at the first read only
- * @param replacements what takes the place of objects with methods
- * @returns arguments of the same values
- */
+/** Makes arguments change. Functions, signals and objects with methods are replaced as a whole. */
 export function changing<T>(original: T, way: Way, replacements: ReadonlyMap<unknown, unknown>): Changing<T>;
 export function changing(original: unknown, way: Way, replacements: ReadonlyMap<unknown, unknown>): Changing<unknown> {
   const changes: (() => void)[] = [];

@@ -3,11 +3,7 @@ import { delimiter, join } from "node:path";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/**
- * Find a Chromium on this machine: `CHROMIUM_PATH`, or one of the usual names on the path.
- *
- * @returns the path of the program; `undefined` where there is none
- */
+/** Find a Chromium on this machine: `CHROMIUM_PATH`, or one of the usual names on the path. */
 export function findChromium(): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
   const named = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));

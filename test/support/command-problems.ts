@@ -2,12 +2,7 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { commandProblems } from "tradewire";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 
-/**
- * Check a command.
- *
- * @param json the input data with the command, in Protobuf's JSON
- * @returns its problems, each as a line: path and message
- */
+/** Check a command. */
 export function problemsOf(json: JsonValue): string[] {
   const { command } = fromJson(InputDataSchema, json);
   if (command.case === undefined) {

@@ -16,15 +16,7 @@ export interface Running {
   readonly firstLine: Promise<string>;
 }
 
-/**
- * Start a program. Its output is captured.
- *
- * @param program the program
- * @param args its arguments
- * @param cwd its working directory; that of the tests by default
- * @param environment further environment variables
- * @returns the running program
- */
+/** Start a program. Its output is captured. */
 export function start(
   program: string,
   args: readonly string[],
@@ -54,14 +46,7 @@ export function start(
   return { child, ended, firstLine };
 }
 
-/**
- * Start `tradewire` in a process of its own.
- *
- * @param args its arguments
- * @param cwd its working directory; that of the tests by default
- * @param environment further environment variables
- * @returns the running command
- */
+/** Start `tradewire` in a process of its own. */
 export function startProcess(
   args: readonly string[],
   cwd?: string,
@@ -70,14 +55,7 @@ export function startProcess(
   return start(process.execPath, [main, ...args], cwd, environment);
 }
 
-/**
- * Run a shell script in which `tradewire` is the command.
- *
- * @param script the script
- * @param args its arguments, `$1` and so on
- * @param cwd its working directory
- * @returns its exit code and output
- */
+/** Run a shell script in which `tradewire` is the command. */
 export function shell(script: string, args: readonly string[], cwd: string): Promise<Outcome> {
   const named = `tradewire() { "${process.execPath}" "${main}" "$@"; }; ${script}`;
   return start("sh", ["-c", named, "sh", ...args], cwd).ended;

@@ -48,13 +48,7 @@ export interface RunOptions {
   readonly input?: string | Uint8Array | Readable;
 }
 
-/**
- * Start `tradewire`, as it was built, in this process.
- *
- * @param args its arguments
- * @param options how it is run
- * @returns the running command
- */
+/** Start `tradewire`, as it was built, in this process. */
 export function startCommand(args: readonly string[], options: RunOptions = {}): Running {
   const { cwd, input = "", terminal } = options;
   const environment = { ...process.env, ...options.environment };
@@ -84,22 +78,12 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
   };
 }
 
-/**
- * Run `tradewire` to its end, as {@link startCommand} starts it.
- *
- * @param args its arguments
- * @param options how it is run
- * @returns its exit code and output
- */
+/** Run `tradewire` to its end, as {@link startCommand} starts it. */
 export function run(args: readonly string[], options?: RunOptions): Promise<Outcome> {
   return startCommand(args, options).ended;
 }
 
-/**
- * List the commands as `tradewire help --all` does.
- *
- * @returns the names of the commands, each with what stands behind it
- */
+/** List the commands as `tradewire help --all` does. */
 export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
   const [commands = ""] = (await run(["help", "--all"])).out.split("\nExamples:\n");
   const [, ...groups] = (commands.split("\nOptions:\n")[1] ?? "").split(/\n\n.*:\n/);
@@ -108,11 +92,7 @@ export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
   return new Map(listed.filter(([name]) => name !== "help"));
 }
 
-/**
- * List all commands and their subcommands by their declarations.
- *
- * @returns the full names, without `tradewire`
- */
+/** List all commands and their subcommands by their declarations. */
 export async function declaredCommands(): Promise<string[]> {
   const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough(), notes: new PassThrough() };
   const output = { role: "rows", failure: undefined, fail: () => undefined } as const;

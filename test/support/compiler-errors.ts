@@ -1,12 +1,7 @@
 import { join, resolve } from "node:path";
 import ts from "typescript";
 
-/**
- * Compiles a program that uses the package.
- *
- * @param lines the lines of the program
- * @returns for each line, the compiler's errors that begin in it
- */
+/** Compiles a program that uses the package. */
 export function compilerErrors(lines: readonly string[]): (readonly string[])[] {
   const file = join(resolve("examples"), "compiled.ts");
   const source = lines.join("\n");

@@ -14,13 +14,7 @@ export interface Outcome {
   readonly error: string | undefined;
 }
 
-/**
- * Decode CSV to its end or to the first error.
- *
- * @param source the CSV file
- * @param options the options of `decodeCsv`
- * @returns the columns, the rows and the error's message
- */
+/** Decode CSV to its end or to the first error. */
 export async function outcomeOf(source: CsvSource, options: CsvDecodeOptions = {}): Promise<Outcome> {
   let columns: readonly string[] | undefined;
   const rows: CsvRow[] = [];
@@ -38,13 +32,7 @@ export async function outcomeOf(source: CsvSource, options: CsvDecodeOptions = {
   }
 }
 
-/**
- * Encode a table as CSV.
- *
- * @param table the table
- * @param nullString the text for NULL
- * @returns the CSV file
- */
+/** Encode a table as CSV. */
 export async function encoded(table: Table, nullString = ""): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of encodeCsv(table.columns, table.rows, { nullString })) {
@@ -53,13 +41,7 @@ export async function encoded(table: Table, nullString = ""): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/**
- * Cut bytes into parts.
- *
- * @param bytes the bytes
- * @param cuts the places, each as a fraction of the length from 0 to 1
- * @returns the parts, some of which may be empty
- */
+/** Cut bytes into parts. */
 export function* split(bytes: Buffer, cuts: readonly number[]): Generator<Buffer> {
   let from = 0;
   for (const cut of cuts.map((part) => Math.floor(part * bytes.length)).sort((a, b) => a - b)) {

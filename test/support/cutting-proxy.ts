@@ -12,13 +12,7 @@ export interface CuttingProxy extends AsyncDisposable {
   readonly refused: number;
 }
 
-/**
- * Start a proxy.
- *
- * @param target the URL of the server behind it
- * @param cutsAnswerTo a connection on which the client sends this text is cut as soon as the server answers
- * @returns the proxy
- */
+/** Start a proxy. */
 export async function startCuttingProxy(target: string, cutsAnswerTo?: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();

@@ -17,12 +17,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/**
- * Compile definitions as someone else would have them, beside those of `google.api`.
- *
- * @param files the text of each `.proto` file, by its path
- * @returns their descriptors
- */
+/** Compile definitions as someone else would have them, beside those of `google.api`. */
 export async function compile(files: Readonly<Record<string, string>>): Promise<FileRegistry> {
   const folder = await mkdtemp(join(tmpdir(), "definitions-"));
   try {
@@ -43,13 +38,7 @@ export async function compile(files: Readonly<Record<string, string>>): Promise<
   }
 }
 
-/**
- * Find a service.
- *
- * @param registry the definitions
- * @param name the service's full name
- * @returns the service's descriptor
- */
+/** Find a service. */
 export function serviceOf(registry: FileRegistry, name: string): DescService {
   const service = registry.getService(name);
   if (service === undefined) {
@@ -58,13 +47,7 @@ export function serviceOf(registry: FileRegistry, name: string): DescService {
   return service;
 }
 
-/**
- * Find a method that does not stream.
- *
- * @param service the service
- * @param name the method's name in the definitions
- * @returns the method's descriptor
- */
+/** Find a method that does not stream. */
 export function unaryMethod(service: DescService, name: string): DescMethodUnary {
   const method = service.methods.find((one) => one.name === name);
   if (method === undefined || !isUnary(method)) {
@@ -73,13 +56,7 @@ export function unaryMethod(service: DescService, name: string): DescMethodUnary
   return method;
 }
 
-/**
- * Find a method whose answers stream.
- *
- * @param service the service
- * @param name the method's name in the definitions
- * @returns the method's descriptor
- */
+/** Find a method whose answers stream. */
 export function streamingMethod(service: DescService, name: string): DescMethodServerStreaming {
   const method = service.methods.find((one) => one.name === name);
   if (method === undefined || !isServerStreaming(method)) {

@@ -15,8 +15,6 @@ export interface CommandNode extends AsyncDisposable {
  * Start a local node by the command, on free ports. It has four segments of ten blocks, and makes further ones only when
  * it is told to.
  *
- * @param options more of the command's options
- * @returns the node
  * @throws Error with what it printed, if it ends at once
  */
 export async function startCommandNode(...options: string[]): Promise<CommandNode> {

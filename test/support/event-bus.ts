@@ -25,13 +25,7 @@ export interface Subscription {
   end(): void;
 }
 
-/**
- * Subscribe to an event bus. The stream is opened at once.
- *
- * @param observe the method of a client
- * @param first the first request; undefined for none yet
- * @returns the subscription
- */
+/** Subscribe to an event bus. The stream is opened at once. */
 export function subscribe(observe: ObserveEventBus, first?: BusRequestInit): Subscription {
   const requests = createWritableIterable<BusRequestInit>();
   const abort = new AbortController();

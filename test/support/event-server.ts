@@ -45,11 +45,7 @@ export interface EventServer extends TestNode {
   readonly resultSignals: AbortSignal[];
 }
 
-/**
- * Make the streams of a node, which answer as the test says.
- *
- * @returns the methods, and their calls
- */
+/** Make the streams of a node, which answer as the test says. */
 export function streamingService(
   answer: BusAnswer,
   answerResults: ResultsAnswer = (_, signal) => quiet(signal),

@@ -9,7 +9,6 @@ const QUICK_LOOKS = 100;
 /**
  * Wait until a condition holds. Looks are counted and not time, so that a loaded machine gets the time that it needs.
  *
- * @param holds whether the condition holds
  * @throws Error with the text of the condition, where it does not come to hold
  */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -29,7 +28,6 @@ const STILL_TURNS = 200;
  * Wait until a value no longer changes: for many turns of the event loop, in each of which a server and a client of this
  * process would go on if they could. A machine that is slow makes turns longer, not fewer.
  *
- * @param value the value, such as a number of bytes sent
  * @throws Error with the text of the value, where it goes on changing
  */
 export async function standsStill(value: () => unknown): Promise<void> {

@@ -8,21 +8,11 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 /** An example in a folder of its own, where the package is installed. */
 export interface Example extends AsyncDisposable {
   readonly folder: string;
-  /**
-   * Start `node main.js`.
-   *
-   * @param args its arguments
-   * @param environment further environment variables
-   */
+  /** Start `node main.js`. */
   run(args: readonly string[], environment: Readonly<Record<string, string>>): Running;
 }
 
-/**
- * Make a folder inside the project, where its packages are found, with the package installed in it.
- *
- * @param name what its name begins with
- * @returns its path; who asks for it removes it
- */
+/** Make a folder inside the project, where its packages are found, with the package installed in it. */
 export async function installedFolder(name: string): Promise<string> {
   await mkdir(join(root, "out"), { recursive: true });
   const folder = await mkdtemp(join(root, `out/${name}-`));
@@ -31,12 +21,7 @@ export async function installedFolder(name: string): Promise<string> {
   return folder;
 }
 
-/**
- * Copy an example to a folder of its own, with the package installed in it.
- *
- * @param name its folder in examples/
- * @returns the example, whose folder is removed when it is disposed of
- */
+/** Copy an example to a folder of its own, with the package installed in it. */
 export async function installExample(name: string): Promise<Example> {
   const folder = await installedFolder(name);
   await cp(join(root, "examples", name), folder, { recursive: true });

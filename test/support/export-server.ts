@@ -39,13 +39,7 @@ export interface ExportServer extends AsyncDisposable {
   readonly closed: Promise<void>;
 }
 
-/**
- * Start a server that serves exports by a script.
- *
- * @param wire the form of the answer
- * @param script the answer
- * @returns the server, which listens on 127.0.0.1
- */
+/** Start a server that serves exports by a script. */
 export async function serveExport(wire: Wire, script: Script): Promise<ExportServer> {
   const { promise: closed, resolve: markClosed } = withResolvers();
   const { promise: asked, resolve: markAsked } = withResolvers();

@@ -11,8 +11,6 @@ export interface CallFailure {
 /**
  * Wait for a call that fails.
  *
- * @param call the call
- * @returns how it failed
  * @throws Error if it does not fail
  */
 export async function failureOf(call: Promise<unknown>): Promise<CallFailure> {

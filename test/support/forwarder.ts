@@ -7,14 +7,7 @@ export interface Forwarder extends AsyncDisposable {
   count(): number;
 }
 
-/**
- * Start a server that forwards connections.
- *
- * @param host the address on which it listens
- * @param port the port on which it listens
- * @param target the URL of the server behind it
- * @returns the server
- */
+/** Start a server that forwards connections. */
 export async function startForwarder(host: string, port: number, target: string): Promise<Forwarder> {
   const sockets = new Set<Socket>();
   let count = 0;

@@ -5,11 +5,7 @@ export interface Gate {
   open(): void;
 }
 
-/**
- * Make a gate, which is closed.
- *
- * @returns the gate
- */
+/** Make a gate, which is closed. */
 export function gate(): Gate {
   let open: () => void = () => undefined;
   const promise = new Promise<void>((resolve) => {

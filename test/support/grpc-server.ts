@@ -45,12 +45,7 @@ export interface GrpcServer {
   close(): Promise<void>;
 }
 
-/**
- * Start a server.
- *
- * @param tls the options of TLS; without them the server speaks HTTP/2 in clear text
- * @returns the server
- */
+/** Start a server. */
 export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
   const sockets = new Set<Socket>();
   const options = { maxSendHeaderBlockLength: 4 * 1024 * 1024 };
@@ -135,13 +130,7 @@ async function give(
   }
 }
 
-/**
- * Make a gRPC frame.
- *
- * @param message the bytes of the message
- * @param flag the first byte: 1 for a compressed message, 0 otherwise
- * @returns the flag, the length as 4 bytes, and the message
- */
+/** Make a gRPC frame. */
 export function frame(message: Uint8Array, flag = 0): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flag, 0);
@@ -149,12 +138,7 @@ export function frame(message: Uint8Array, flag = 0): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/**
- * Make the trailers of a failed call.
- *
- * @param status the code, the message and the details
- * @returns the trailers, with the details in `grpc-status-details-bin`
- */
+/** Make the trailers of a failed call. */
 export function failureTrailers(
   status: MessageInitShape<typeof StatusSchema> & { code: number; message: string },
 ): OutgoingHttpHeaders {

@@ -25,12 +25,7 @@ export interface HistoryProxy extends AsyncDisposable {
   list: (segments: HistorySegment[]) => HistorySegment[];
 }
 
-/**
- * Start a node that hands listings and exports on.
- *
- * @param target the other node's gRPC URL
- * @returns the node
- */
+/** Start a node that hands listings and exports on. */
 export async function startHistoryProxy(target: string): Promise<HistoryProxy> {
   const inner = createClient(TradingDataService, createGrpcTransport({ baseUrl: target }));
   const asked: bigint[] = [];
@@ -71,12 +66,7 @@ export async function startHistoryProxy(target: string): Promise<HistoryProxy> {
   return proxy;
 }
 
-/**
- * Break an export off in the middle of its first chunk.
- *
- * @param messages those of the export
- * @param reason what it fails with
- */
+/** Break an export off in the middle of its first chunk. */
 export async function* cutShort(messages: AsyncIterable<HttpBody>, reason: unknown): AsyncGenerator<HttpBody> {
   for await (const message of messages) {
     yield { ...message, data: message.data.subarray(0, message.data.length / 2) };
@@ -84,12 +74,7 @@ export async function* cutShort(messages: AsyncIterable<HttpBody>, reason: unkno
   }
 }
 
-/**
- * Send other bytes in the place of those of an export.
- *
- * @param messages those of the export
- * @param data the archive that is sent
- */
+/** Send other bytes in the place of those of an export. */
 export async function* replaced(messages: AsyncIterable<HttpBody>, data: Uint8Array): AsyncGenerator<HttpBody> {
   for await (const message of messages) {
     yield { ...message, data };

@@ -20,12 +20,7 @@ const STATUSES: Readonly<Partial<Record<number, number>>> = {
   [Code.Unauthenticated]: 401,
 };
 
-/**
- * The HTTP status of a gateway's answer.
- *
- * @param code the gRPC code of the failure
- * @returns the status; 500 for a code that gRPC does not have
- */
+/** The HTTP status of a gateway's answer. */
 export function httpStatusOf(code: number): number {
   return STATUSES[code] ?? 500;
 }

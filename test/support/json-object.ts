@@ -1,11 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
-/**
- * Whether a JSON value is an object, and no array.
- *
- * @param value the value
- * @returns true for an object
- */
+/** Whether a JSON value is an object, and no array. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,12 +1,6 @@
 import fc from "fast-check";
 
-/**
- * Let bytes arrive in pieces, some of which may be empty.
- *
- * @param bytes the bytes
- * @param cuts where they are cut, in any order
- * @returns the pieces
- */
+/** Let bytes arrive in pieces, some of which may be empty. */
 export async function* arriving(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
   let start = 0;
   for (const end of [...cuts].sort((a, b) => a - b)) {

@@ -32,11 +32,7 @@ async function installChromium() {
   }
 }
 
-/**
- * Starts Chromium. Without any, a line says so, and the process ends.
- *
- * @returns {Promise<import("playwright-core").Browser>} the browser
- */
+/** Starts Chromium. Without any, a line says so, and the process ends. */
 export async function launchChromium() {
   const { findChromium } = await tsImport("./chromium.ts", import.meta.url);
   const executablePath = findChromium() ?? (await installChromium());

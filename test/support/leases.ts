@@ -41,8 +41,6 @@ export interface Started extends AsyncDisposable {
 /**
  * Starts a node whose blocks are 20 ms apart by their own clock, however long this machine takes for them. As deployed
  * networks do, it gives the order of a stop order an identifier of its own.
- *
- * @returns the node; its clock is two hours ahead of this machine's
  */
 export async function startNode(): Promise<Devnode> {
   const node = await startDevnode({ profile: "deployed", blockMs: 0, segments: 1, blocksPerSegment: 20 });

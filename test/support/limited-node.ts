@@ -17,12 +17,7 @@ export interface LimitedNode extends AsyncDisposable {
   answered(): number;
 }
 
-/**
- * Start a node that limits calls as the local node does.
- *
- * @param rateLimit the limit
- * @returns the node
- */
+/** Start a node that limits calls as the local node does. */
 export async function serveLimited(rateLimit: RateLimit): Promise<LimitedNode> {
   let answered = 0;
   const routes = (router: ConnectRouter) => {

@@ -3,13 +3,7 @@ import { type Client, type ClientConfig, createClient } from "tradewire";
 /** The ways to reach a node. */
 export const ways = ["grpc", "grpc with JSON", "grpc-js", "rest", "auto"] as const;
 
-/**
- * Make the configuration for a way to reach a node.
- *
- * @param way the way
- * @param node the node's URLs
- * @returns the configuration of a client
- */
+/** Make the configuration for a way to reach a node. */
 export function configOf(way: (typeof ways)[number], node: { grpcUrl: string; restUrl: string }): ClientConfig {
   const grpc = { url: node.grpcUrl };
   const rest = { url: node.restUrl };
@@ -25,12 +19,7 @@ export function configOf(way: (typeof ways)[number], node: { grpcUrl: string; re
   }
 }
 
-/**
- * Create a client for each way to reach a node.
- *
- * @param node the node's URLs
- * @returns the clients, which the caller closes
- */
+/** Create a client for each way to reach a node. */
 export function clientsOf(node: { grpcUrl: string; restUrl: string }): Record<(typeof ways)[number], Client> {
   const client = (way: (typeof ways)[number]) => createClient(configOf(way, node));
   return {
@@ -42,12 +31,7 @@ export function clientsOf(node: { grpcUrl: string; restUrl: string }): Record<(t
   };
 }
 
-/**
- * Collect all values.
- *
- * @param values the values
- * @returns the values as an array
- */
+/** Collect all values. */
 export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const value of values) {
@@ -56,12 +40,7 @@ export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/**
- * Get the error of a function that must fail.
- *
- * @param run the function, which throws or returns a promise that rejects
- * @returns the error
- */
+/** Get the error of a function that must fail. */
 export async function failureOf(run: () => unknown): Promise<unknown> {
   try {
     await run();

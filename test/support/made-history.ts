@@ -3,14 +3,7 @@ import type { HistorySegment } from "tradewire";
 import type { SyncClient } from "tradewire/sync";
 import { HistorySegmentSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 
-/**
- * Make up segments of 10 blocks, with identifiers that count.
- *
- * @param first number of the first one, from 1 on
- * @param last number of the last one
- * @param more what is otherwise, by number
- * @returns the segments as a node lists them
- */
+/** Make up segments of 10 blocks, with identifiers that count. */
 export function segments(first: number, last: number, more: Partial<Record<number, Partial<HistorySegment>>> = {}) {
   return Array.from({ length: last - first + 1 }, (_, index) => {
     const number = first + index;
@@ -26,13 +19,7 @@ export function segments(first: number, last: number, more: Partial<Record<numbe
   });
 }
 
-/**
- * Make the client of a node that lists a history, and exports nothing.
- *
- * @param name what the node is called
- * @param listed what it lists, or fails with
- * @returns the client
- */
+/** Make the client of a node that lists a history, and exports nothing. */
 export function listingClient(name: string | undefined, listed: HistorySegment[] | Error): SyncClient {
   return {
     name,

@@ -38,12 +38,7 @@ export interface MemoryTransport extends ClosableTransport {
   readonly closed: () => number;
 }
 
-/**
- * Make a transport in memory.
- *
- * @param answer makes the answer of a call; the number of calls before it is its second argument
- * @returns the transport
- */
+/** Make a transport in memory. */
 export function memoryTransport(answer: (call: MadeCall, before: number) => Answer | Promise<Answer>): MemoryTransport {
   const calls: MadeCall[] = [];
   let closed = 0;

@@ -6,9 +6,6 @@ import { nodeRuntime, useRuntime } from "./virtual-runtime.js";
 /**
  * Has all names resolve to addresses, which may change, instead of asking the system. Connections of this library resolve
  * names by the runtime; `@grpc/grpc-js` does so by itself.
- *
- * @param addresses returns the addresses, the preferred one first
- * @returns lets the system resolve names again
  */
 export function resolveNames(addresses: () => readonly string[]): Disposable {
   const found = (): LookupAddress[] =>

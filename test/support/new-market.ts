@@ -16,13 +16,7 @@ const source = (party: string, name: string, type: number) => ({
   },
 });
 
-/**
- * Creates a proposal of a market that is settled by the data of a party.
- *
- * @param party the party
- * @param terms the asset of the market, and the end of the vote, in Unix seconds. The market opens three seconds later.
- * @returns the command
- */
+/** Creates a proposal of a market that is settled by the data of a party. */
 export function newMarket(
   party: string,
   { settlementAsset, closingTimestamp }: { readonly settlementAsset: string; readonly closingTimestamp: bigint },

@@ -19,13 +19,7 @@ export interface TestNode extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/**
- * Start a node. Methods that are left out answer `Unimplemented`.
- *
- * @param service methods of the data service
- * @param core methods of the core service
- * @returns the node
- */
+/** Start a node. Methods that are left out answer `Unimplemented`. */
 export function serveNode(
   service: Partial<ServiceImpl<typeof TradingDataService>>,
   core: Partial<ServiceImpl<typeof CoreService>> = {},
@@ -36,13 +30,7 @@ export function serveNode(
   });
 }
 
-/**
- * Start a node, as {@link serveNode} does, of routes.
- *
- * @param routes adds the methods
- * @param services the services that the HTTP gateway offers
- * @returns the node
- */
+/** Start a node, as {@link serveNode} does, of routes. */
 export async function serveNodeOf(
   routes: (router: ConnectRouter) => void,
   services: readonly DescService[] = [TradingDataService, CoreService],
@@ -84,13 +72,7 @@ export function unanswered(_: unknown, { signal }: Pick<HandlerContext, "signal"
   return new Promise((_fulfil, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }
 
-/**
- * Start a TCP server.
- *
- * @param onConnection handles each connection
- * @param host the address to listen on
- * @returns the server; `count()` is the number of connections so far
- */
+/** Start a TCP server. */
 export async function serveTcp(
   onConnection: (socket: Socket) => void,
   host = "127.0.0.1",
@@ -117,11 +99,7 @@ export async function serveTcp(
   };
 }
 
-/**
- * Find a URL on which nothing listens.
- *
- * @returns the URL
- */
+/** Find a URL on which nothing listens. */
 export async function closedUrl(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`;
 }

@@ -6,9 +6,6 @@ import { memoryTransport, reasonOf } from "./memory-transport.js";
 /**
  * Whether the library holds that a method only reads: else a call whose connection is lost fails with an outcome that is
  * unknown.
- *
- * @param method the method
- * @returns whether a lost call of it has come to nothing
  */
 export async function onlyReads(method: DescMethod): Promise<boolean> {
   const lost = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" });

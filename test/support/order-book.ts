@@ -12,14 +12,7 @@ export interface ReadBook extends AsyncDisposable {
   readonly failed: Promise<unknown>;
 }
 
-/**
- * Reads the states of an order book.
- *
- * @param client the client
- * @param marketId the market
- * @param onGap called at each gap
- * @returns what has come so far
- */
+/** Reads the states of an order book. */
 export function readBook(client: Pick<Client, "book">, marketId: string, onGap?: (gap: BookGap) => void): ReadBook {
   const controller = new AbortController();
   const views: BookView[] = [];
@@ -42,11 +35,6 @@ export function readBook(client: Pick<Client, "book">, marketId: string, onGap?:
 /**
  * Changes the book of the local node's market in one block: orders at several prices; in every third turn, all orders are
  * cancelled before.
- *
- * @param client a client of the node
- * @param node the node, which makes blocks only on request
- * @param signer the party
- * @param turn determines the orders
  */
 export async function changeBook(client: Client, node: Devnode, signer: Signer, turn: number): Promise<void> {
   const shared = { marketId: openMarket, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };

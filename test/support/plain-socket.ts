@@ -15,14 +15,7 @@ export interface PlainSocket {
   readonly closed: Promise<number>;
 }
 
-/**
- * Open a WebSocket.
- *
- * @param restUrl URL of a gateway
- * @param target path and query
- * @param protocols the subprotocols that are offered
- * @returns the socket, which is open
- */
+/** Open a WebSocket. */
 export async function openPlainSocket(
   restUrl: string,
   target: string,

@@ -14,8 +14,5 @@ export interface ServerProcess {
 /**
  * Start a PostgreSQL on a port of loopback that the system gives, with its programs and its data in a temporary folder. Run
  * by root, it is started as `nobody`. It is killed with the process.
- *
- * @param settings lines of its configuration, such as `fsync=off`
- * @returns the server
  */
 export function startServer(settings?: readonly string[]): Promise<ServerProcess>;

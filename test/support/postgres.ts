@@ -5,12 +5,7 @@ import { startServer } from "./postgres-server.mjs";
 export interface PostgresServer extends AsyncDisposable {
   /** The URL of its database `postgres`, for its superuser. */
   readonly url: string;
-  /**
-   * Run a function with a connection to a new, empty database.
-   *
-   * @param use takes the connection, which is then closed
-   * @returns what the function returns
-   */
+  /** Run a function with a connection to a new, empty database. */
   withDatabase<T>(use: (client: Client) => Promise<T>): Promise<T>;
   /** Create a new, empty database. Returns its URL. */
   createDatabase(): Promise<string>;
@@ -22,11 +17,7 @@ export interface PostgresServer extends AsyncDisposable {
   restore(): Promise<void>;
 }
 
-/**
- * Start a real PostgreSQL on a port of loopback that the system gives.
- *
- * @returns the server, which stops when it is disposed of, and with the process
- */
+/** Start a real PostgreSQL on a port of loopback that the system gives. */
 export async function startPostgres(): Promise<PostgresServer> {
   const server = await startServer(["fsync=off"]);
   let databases = 0;

@@ -20,12 +20,7 @@ export interface QueuePlace extends AsyncDisposable {
   readonly client: Postgres;
 }
 
-/**
- * Start a local node, whose history stands still, and a PostgreSQL.
- *
- * @param segments how many segments of ten blocks the node has
- * @returns both, which end when they are disposed of
- */
+/** Start a local node, whose history stands still, and a PostgreSQL. */
 export async function startQueuePlace(segments: number): Promise<QueuePlace> {
   const [server, node] = await Promise.all([
     startPostgres(),
@@ -87,13 +82,7 @@ export interface Program {
 /** Compiled once. */
 let program: Promise<string> | undefined;
 
-/**
- * Start a planner or a worker. It is killed with this process at the latest.
- *
- * @param role which
- * @param options what it is told
- * @returns the process
- */
+/** Start a planner or a worker. It is killed with this process at the latest. */
 export async function startProgram(role: "planner" | "worker", options: ProgramOptions): Promise<Program> {
   program ??= builtProgram("test/support/queue-program.ts", "queue");
   const child = spawn(process.execPath, [await program, role, JSON.stringify(options)], {
@@ -157,13 +146,7 @@ export interface CountingNode extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/**
- * Start a node that hands listings and exports on.
- *
- * @param target the other node's gRPC URL
- * @param options `before` is waited for before an export, and may throw
- * @returns the node
- */
+/** Start a node that hands listings and exports on. */
 export async function startCountingNode(
   target: string,
   { before = async () => undefined }: { readonly before?: (asked: Asked) => Promise<unknown> } = {},

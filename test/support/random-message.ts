@@ -8,10 +8,6 @@ export type PlainMessage = { readonly [field: string]: unknown };
  * Generate random messages with fields at every level. The network's own library does not distinguish a field at its
  * default from a field that is not set, and it truncates text outside ASCII. So no field is at its default, and texts
  * are ASCII. Fields of bytes are left out.
- *
- * @param desc the message type
- * @param takes chooses among the message's own members of oneofs; all of them by default
- * @returns an arbitrary of plain objects
  */
 export function randomMessage(
   desc: DescMessage,
@@ -30,12 +26,7 @@ export function randomMessage(
   return fc.tuple(fields, ...choices).map((parts) => Object.assign({}, ...parts));
 }
 
-/**
- * Convert a plain message to Protobuf's JSON.
- *
- * @param message the message
- * @returns its JSON, in which 64-bit numbers are strings
- */
+/** Convert a plain message to Protobuf's JSON. */
 export function plainToJson(message: PlainMessage): JsonValue {
   return JSON.parse(
     JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)),

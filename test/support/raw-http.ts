@@ -31,12 +31,7 @@ export interface RawHttpServer {
   close(): Promise<void>;
 }
 
-/**
- * Start a server.
- *
- * @param tls the options of TLS; without them the server speaks HTTP in clear text
- * @returns the server
- */
+/** Start a server. */
 export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
   const sockets = new Set<Socket>();
   const onConnection = (socket: Socket) => {
@@ -114,26 +109,13 @@ function readRequest(socket: Socket, closed: Promise<unknown>): Promise<RawReque
   });
 }
 
-/**
- * Write the head of a response.
- *
- * @param status the status code and the reason, such as `200 OK`
- * @param headers the headers
- * @returns the head, with the empty line that ends it
- */
+/** Write the head of a response. */
 export function head(status: string, headers: Readonly<Record<string, string>> = {}): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status}\r\n${lines.join("")}\r\n`;
 }
 
-/**
- * Make a whole response, with its length in the head.
- *
- * @param status the status code and the reason, such as `200 OK`
- * @param body the body
- * @param headers further headers
- * @returns an answer that closes the connection
- */
+/** Make a whole response, with its length in the head. */
 export function whole(
   status: string,
   body: string | Uint8Array,
@@ -143,12 +125,7 @@ export function whole(
   return { pieces: [head(status, { ...headers, "content-length": length }), body], ending: "end" };
 }
 
-/**
- * Make a chunk of a body in chunked transfer coding.
- *
- * @param body the content; an empty chunk ends the body
- * @returns the chunk
- */
+/** Make a chunk of a body in chunked transfer coding. */
 export function chunk(body: string | Uint8Array): Buffer {
   const bytes = Buffer.from(body);
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);

@@ -19,13 +19,7 @@ export interface RawEntry {
   readonly unlisted?: boolean;
 }
 
-/**
- * Write an archive field by field.
- *
- * @param entries the files
- * @param extras bytes `before` the first file and `between` the files, and the `comment` of the archive
- * @returns the archive
- */
+/** Write an archive field by field. */
 export function rawZip(entries: readonly RawEntry[], { before = "", comment = "", between = "" } = {}): Buffer {
   const pieces: Buffer[] = [Buffer.from(before)];
   const central: Buffer[] = [];

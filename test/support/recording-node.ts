@@ -18,12 +18,7 @@ export interface RecordingNode extends TestNode {
   onRequest: (method: string) => void | Promise<void>;
 }
 
-/**
- * Starts a node that passes calls on.
- *
- * @param url the other node, over gRPC
- * @returns the node
- */
+/** Starts a node that passes calls on. */
 export async function startRecordingNode(url: string): Promise<RecordingNode> {
   const transport = createGrpcTransport({ baseUrl: url });
   const seen = new Set<string>();

@@ -10,11 +10,7 @@ export const JSON_TYPE = { "content-type": "application/json" };
 export const ZIP_TYPE = { "content-type": "application/zip" };
 export const CHUNKED = { "transfer-encoding": "chunked" };
 
-/**
- * Start a server that answers as it is told, byte for byte, and calls it over REST.
- *
- * @returns the server, and the ways to call it; a transport is open until `disconnect`
- */
+/** Start a server that answers as it is told, byte for byte, and calls it over REST. */
 export async function startRestProbe() {
   const server = await startRawHttp();
   let transport: ClosableTransport | undefined;
@@ -43,22 +39,12 @@ export async function startRestProbe() {
   return { server, connect, segments, exported, disconnect: async () => transport?.close() };
 }
 
-/**
- * Put the bytes of messages together.
- *
- * @param messages the messages
- * @returns the bytes, each as a character
- */
+/** Put the bytes of messages together. */
 export function data(messages: readonly HttpBody[]): string {
   return Buffer.concat(messages.map((message) => message.data)).toString("latin1");
 }
 
-/**
- * Get the failure of a call.
- *
- * @param promise the call
- * @returns its error
- */
+/** Get the failure of a call. */
 export async function failure(promise: Promise<unknown>): Promise<ConnectError> {
   const reason: unknown = await promise.then(
     () => undefined,
@@ -70,12 +56,7 @@ export async function failure(promise: Promise<unknown>): Promise<ConnectError> 
   return reason;
 }
 
-/**
- * Get the error of this library that a call failed with.
- *
- * @param promise the call
- * @returns the cause of its error
- */
+/** Get the error of this library that a call failed with. */
 export async function ownFailure(promise: Promise<unknown>): Promise<TradewireError> {
   const { cause } = await failure(promise);
   if (!(cause instanceof TradewireError)) {
@@ -84,13 +65,7 @@ export async function ownFailure(promise: Promise<unknown>): Promise<TradewireEr
   return cause;
 }
 
-/**
- * Make an envelope of an export's chunk.
- *
- * @param bytes the chunk, each byte as a character
- * @param more further fields
- * @returns the line
- */
+/** Make an envelope of an export's chunk. */
 export function result(bytes: string, more: { [key: string]: JsonValue } = {}): string {
   const body = { contentType: "application/zip", data: Buffer.from(bytes, "latin1").toString("base64"), ...more };
   return `${JSON.stringify({ result: body })}\n`;

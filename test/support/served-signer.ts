@@ -6,13 +6,7 @@ export interface TestGuard extends ServedSigner {
   kills: number;
 }
 
-/**
- * Makes what a signer process serves.
- *
- * @param signer signs
- * @param before is awaited before each signature
- * @returns the guard
- */
+/** Makes what a signer process serves. */
 export function testGuard(signer: Signer, before: () => Promise<unknown> = async () => undefined): TestGuard {
   const { takeShare } = signer.takeShare === undefined ? withSharedCount(signer) : signer;
   let mode: GuardMode = "active";

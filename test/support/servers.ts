@@ -23,13 +23,7 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-/**
- * Start a server with Connect's own implementation.
- *
- * @param routes adds the services
- * @param port the TCP port; 0 takes a free one
- * @returns the server
- */
+/** Start a server with Connect's own implementation. */
 export function serveRoutes(routes: (router: ConnectRouter) => void, port = 0): Promise<TestServer> {
   return listen(createServer(connectNodeAdapter({ routes })), port);
 }
@@ -37,9 +31,6 @@ export function serveRoutes(routes: (router: ConnectRouter) => void, port = 0): 
 /**
  * Start a server with Connect's own implementation behind TLS. Its certificate, `test/support/tls/cert.pem`, is for
  * `node.example`.
- *
- * @param routes adds the services
- * @returns the server, with the names that clients have sent
  */
 export async function serveRoutesOverTls(
   routes: (router: ConnectRouter) => void,
@@ -54,14 +45,7 @@ export async function serveRoutesOverTls(
   return { ...(await listen(server)), names };
 }
 
-/**
- * Start an HTTP/2 server that leaves each stream to the test.
- *
- * @param answer handles a stream; `cut` destroys all sockets of the server
- * @param settings what the server tells of itself at the start
- * @param opened is given each session at its begin
- * @returns the server
- */
+/** Start an HTTP/2 server that leaves each stream to the test. */
 export function serveStreams(
   answer: (stream: ServerHttp2Stream, cut: () => void) => void,
   settings: Settings = {},
@@ -82,12 +66,7 @@ export function serveStreams(
   return listen(server);
 }
 
-/**
- * Start a TCP server that leaves each socket to the test.
- *
- * @param answer handles a socket
- * @returns the server
- */
+/** Start a TCP server that leaves each socket to the test. */
 export function serveSockets(answer: (socket: Socket) => void): Promise<TestServer> {
   const server = createTcpServer((socket) => {
     socket.on("error", () => undefined);
@@ -120,13 +99,7 @@ async function listen(server: Http2Server | Http2SecureServer | Server, wanted =
   };
 }
 
-/**
- * Make a gRPC frame.
- *
- * @param message the bytes of the message
- * @param flags the first byte: 1 for a compressed message, 0 otherwise
- * @returns the flags, the length as 4 bytes, and the message
- */
+/** Make a gRPC frame. */
 export function envelope(message: Uint8Array, flags = 0): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags, 0);

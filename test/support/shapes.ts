@@ -123,12 +123,7 @@ const dependencies = new Map(
   ]),
 );
 
-/**
- * Make the method `shapes.Shapes/Call`, from `shapes.Shape` to `shapes.Shape`.
- *
- * @param rule the HTTP rule as Protobuf's JSON; without it the method has none
- * @returns the method's descriptor
- */
+/** Make the method `shapes.Shapes/Call`, from `shapes.Shape` to `shapes.Shape`. */
 export function shapeMethod(rule?: JsonValue): DescMethodUnary {
   const file = fromJson(FileDescriptorProtoSchema, definitions);
   const method = create(MethodDescriptorProtoSchema, {
@@ -164,8 +159,6 @@ export const ShapeSchema: DescMessage = shapeMethod().input;
 /**
  * Get the main way to call a method over HTTP.
  *
- * @param method the method
- * @returns its first rule
  * @throws where it has none
  */
 export function ruleOf(method: DescMethod): HttpBinding {

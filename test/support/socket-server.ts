@@ -18,13 +18,7 @@ export interface SocketServer extends AsyncDisposable {
   onRequest(asked: () => void): void;
 }
 
-/**
- * Start a server.
- *
- * @param answer handles a socket
- * @param options TLS; `subprotocol` to choose none, by default `Bearer` where it is asked for; headers of the answers
- * @returns the server
- */
+/** Start a server. */
 export async function serveWebSockets(
   answer: (socket: WebSocket, request: IncomingMessage) => void,
   options: { readonly tls?: TlsOptions; readonly subprotocol?: false; readonly headers?: readonly string[] } = {},
@@ -59,13 +53,7 @@ export async function serveWebSockets(
   };
 }
 
-/**
- * Write the answer that opens a WebSocket.
- *
- * @param request the request for it
- * @param changes headers besides the usual ones, or in their place
- * @returns the head of the answer
- */
+/** Write the answer that opens a WebSocket. */
 export function opening({ headers }: RawRequest, changes: Readonly<Record<string, string>> = {}): string {
   const key = `${headers.get("sec-websocket-key")?.trim()}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
   const accept = createHash("sha1").update(key).digest("base64");
@@ -74,14 +62,7 @@ export function opening({ headers }: RawRequest, changes: Readonly<Record<string
   return `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`;
 }
 
-/**
- * Write a frame of a WebSocket.
- *
- * @param content the content
- * @param first the first byte: 0x80 for the last frame of a message, and its kind, 1 for text by default
- * @param length the length that the frame tells, by default that of the content
- * @returns the frame, as a server sends it
- */
+/** Write a frame of a WebSocket. */
 export function socketFrame(content: string | Uint8Array, first = 0x81, length = Buffer.byteLength(content)): Buffer {
   const head = Buffer.alloc(length < 126 ? 2 : 10);
   head[0] = first;

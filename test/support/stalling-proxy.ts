@@ -8,12 +8,7 @@ export interface StallingProxy extends AsyncDisposable {
   stall(): void;
 }
 
-/**
- * Start a proxy.
- *
- * @param target the URL of the server behind it
- * @returns the proxy
- */
+/** Start a proxy. */
 export async function startStallingProxy(target: string): Promise<StallingProxy> {
   const { hostname, port } = new URL(target);
   let stalled = false;

@@ -4,12 +4,7 @@ import type { LedgerEntry, NodeHistory, SyncEvent, Unit } from "tradewire/sync";
 /** The chain of the histories below. */
 export const CHAIN = "watched-chain";
 
-/**
- * Make up a history of segments of 1000 blocks.
- *
- * @param count how many segments
- * @returns the history, which begins with block 1
- */
+/** Make up a history of segments of 1000 blocks. */
 export function historyOf(count: number): NodeHistory {
   const segments = Array.from({ length: count }, (_, index) => ({
     id: `segment-${index}`,
@@ -21,13 +16,7 @@ export function historyOf(count: number): NodeHistory {
   return { chainId: CHAIN, segments };
 }
 
-/**
- * Make up the plan of a sink that has the first segments of a history, each with 10 rows and 100 bytes.
- *
- * @param count how many segments the node has
- * @param there for each table, how many segments the sink has
- * @returns the event
- */
+/** Make up the plan of a sink that has the first segments of a history, each with 10 rows and 100 bytes. */
 export function planned(count: number, there: Partial<Record<TableName, number>>): SyncEvent {
   const tables = Object.entries(there).map(([table, units]) => ({
     table: table as TableName,

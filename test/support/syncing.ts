@@ -34,11 +34,7 @@ export interface Syncing extends AsyncDisposable {
   makeSegment(): Promise<void>;
 }
 
-/**
- * Start a node to sync from.
- *
- * @returns the node and a new folder, which are closed and removed together
- */
+/** Start a node to sync from. */
 export async function startSyncing(): Promise<Syncing> {
   const folder = await mkdtemp(join(tmpdir(), "sync-"));
   const closing: (() => Promise<void>)[] = [];
@@ -93,12 +89,7 @@ export async function startSyncing(): Promise<Syncing> {
   return syncing;
 }
 
-/**
- * Name what happened.
- *
- * @param events what happened
- * @returns the events' cases
- */
+/** Name what happened. */
 export function kinds(events: readonly SyncEvent[]): string[] {
   return events.map((event) => event.kind);
 }

@@ -15,15 +15,7 @@ const TEXTS = {
   code: "1",
 };
 
-/**
- * Make the CSV of a table: each row has plain values, but for those that are given.
- *
- * @param table the table
- * @param version the version of its schema
- * @param rows the values that are given, by column
- * @param columns those that the file is `without`, and `more` that the table has not
- * @returns the file
- */
+/** Make the CSV of a table: each row has plain values, but for those that are given. */
 export async function tableCsv(
   table: TableName,
   version: number,
@@ -41,11 +33,6 @@ export async function tableCsv(
   });
 }
 
-/**
- * Make an archive.
- *
- * @param files contents by name
- * @returns the archive
- */
+/** Make an archive. */
 export const archiveOf = (files: Readonly<Record<string, Buffer | string>>) =>
   rawZip(Object.entries(files).map(([name, content]) => ({ name, content })));

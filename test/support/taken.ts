@@ -4,12 +4,7 @@ export interface Taken<T> {
   readonly error: unknown;
 }
 
-/**
- * Take the values of a source to its end or to its error.
- *
- * @param source the values
- * @returns the values and the error
- */
+/** Take the values of a source to its end or to its error. */
 export async function taken<T>(source: AsyncIterable<T>): Promise<Taken<T>> {
   const values: T[] = [];
   try {
@@ -22,12 +17,7 @@ export async function taken<T>(source: AsyncIterable<T>): Promise<Taken<T>> {
   }
 }
 
-/**
- * Take bytes to their end.
- *
- * @param source the bytes, split anywhere
- * @returns them as one text, a character for a byte; it fails where the source does
- */
+/** Take bytes to their end. */
 export async function textOf(source: AsyncIterable<Uint8Array>): Promise<string> {
   const { values, error } = await taken(source);
   if (error !== undefined) {
@@ -36,13 +26,7 @@ export async function textOf(source: AsyncIterable<Uint8Array>): Promise<string>
   return Buffer.concat(values).toString("latin1");
 }
 
-/**
- * Make a source of values.
- *
- * @param values given one after another
- * @param end called behind them; what it throws is the source's error
- * @returns the source
- */
+/** Make a source of values. */
 export async function* given<T>(values: Iterable<T>, end: () => unknown = () => undefined): AsyncGenerator<T> {
   yield* values;
   await end();

@@ -24,13 +24,7 @@ export interface TalkingNode extends AsyncDisposable {
   cut(): void;
 }
 
-/**
- * Start a node.
- *
- * @param talk answers the requests of a call; what it throws is the node's error
- * @param ports of gRPC and of the gateway; free ones by default
- * @returns the node
- */
+/** Start a node. */
 export async function startTalkingNode(talk: Talk, ports: readonly number[] = [0, 0]): Promise<TalkingNode> {
   const routes = (router: ConnectRouter) => {
     router.service(TradingDataService, { observeEventBus: talk });
@@ -100,12 +94,7 @@ export async function startTalkingNode(talk: Talk, ports: readonly number[] = [0
   };
 }
 
-/**
- * Cut a port out of a URL.
- *
- * @param url the URL
- * @returns the port
- */
+/** Cut a port out of a URL. */
 export function portOf(url: string): number {
   return Number(new URL(url).port);
 }

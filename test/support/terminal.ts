@@ -6,15 +6,7 @@ import { main, start } from "./command-process.js";
 /** Whether there is a program that gives a command a terminal. */
 export const hasScript = spawnSync("script", ["--version"]).status === 0;
 
-/**
- * Run the command on a terminal.
- *
- * @param folder its working directory, where what it writes is kept meanwhile
- * @param columns the terminal's width
- * @param rows its height
- * @param command the command's arguments
- * @returns what it has written to the terminal
- */
+/** Run the command on a terminal. */
 export async function onTerminal(
   folder: string,
   columns: number,

@@ -5,24 +5,12 @@ export function isFull(): boolean {
   return expect.getState().testPath?.endsWith(".full.test.ts") === true;
 }
 
-/**
- * Choose what the quick tier tries of many alike.
- *
- * @param all what the slower tier tries
- * @param part one of so many is tried by the quick tier
- * @param turn which of them
- * @returns those to try
- */
+/** Choose what the quick tier tries of many alike. */
 export function sample<T>(all: readonly T[], part: number, turn = 0): T[] {
   return all.filter((_, index) => isFull() || index % part === turn % part);
 }
 
-/**
- * Say how many made-up inputs a property is tried with: a third in the quick tier.
- *
- * @param all how many the slower tier tries
- * @returns how many to try
- */
+/** Say how many made-up inputs a property is tried with: a third in the quick tier. */
 export function runs(all: number): number {
   return isFull() ? all : Math.ceil(all / 3);
 }

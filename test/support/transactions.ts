@@ -19,13 +19,7 @@ export const sender = signerFromSeed(seed);
 /** The identifier of a market of the local node that takes orders. */
 export const market = openMarket;
 
-/**
- * Make a valid command that submits a stop order. The default price is far above the market's, so that it waits.
- *
- * @param price the trigger price
- * @param marketId the market, 64 hex digits
- * @returns the command
- */
+/** Make a valid command that submits a stop order. The default price is far above the market's, so that it waits. */
 export function stopOrder(price = "9000000", marketId = market): CommandInit {
   return {
     case: "stopOrdersSubmission",
@@ -70,12 +64,7 @@ export const lastBlockAnswer = {
   spamPowIncreasingDifficulty: true,
 };
 
-/**
- * Get the last block of a node, as transactions are tied to it.
- *
- * @param client a client of the node
- * @returns the block, with the proof of work that it wants
- */
+/** Get the last block of a node, as transactions are tied to it. */
 export async function lastBlock(client: Pick<Client, "lastBlockHeight">): Promise<BlockTask> {
   const { height, hash, chainId, spamPowDifficulty, spamPowHashFunction } = await client.lastBlockHeight();
   return { height, hash, chainId, difficulty: spamPowDifficulty, hashFunction: spamPowHashFunction };
@@ -90,22 +79,12 @@ export interface Craft {
   readonly submittedPrefix?: Uint8Array;
 }
 
-/**
- * The prefix of what is signed for a chain: its identifier and a zero byte.
- *
- * @param chainId the chain's identifier
- * @returns the bytes
- */
+/** The prefix of what is signed for a chain: its identifier and a zero byte. */
 export function chainPrefix(chainId: string): Uint8Array {
   return Buffer.from(`${chainId}\0`);
 }
 
-/**
- * Make a transaction without any checks.
- *
- * @param parts the block that the transaction is tied to, the input data, and the prefixes
- * @returns the transaction, with a valid signature of its own message and a valid proof of work
- */
+/** Make a transaction without any checks. */
 export async function craft({ block, inputData, signedPrefix, submittedPrefix }: Craft): Promise<Transaction> {
   const prefix = chainPrefix(block.chainId);
   const nonce = BigInt(`0x${randomHex(8)}`) | 1n;

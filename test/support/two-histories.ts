@@ -9,8 +9,6 @@ const tables = ["trades", "blocks"] as const;
 /**
  * Sync two histories of one chain into an empty target at the same time, and expect that one of them is loaded, and the other one
  * only where that is asked for.
- *
- * @param makeSink returns a sink for the target
  */
 export async function expectOneOfTwoHistories(makeSink: () => Sink): Promise<void> {
   await using first = await startDevnode(settings);

@@ -1,15 +1,6 @@
 // The package has no types. These are for the functions that the tests use.
 declare module "@vegaprotocol/crypto/pow" {
-  /**
-   * Find the first nonce of a proof of work in one thread.
-   *
-   * @param difficulty the number of zero bits, 1 to 50
-   * @param blockHash 64 hex digits
-   * @param tid 64 hex digits
-   * @param startNonce the first nonce to try
-   * @param endNonce the end of the nonces to try
-   * @returns the nonce, or `undefined` if there is none
-   */
+  /** Find the first nonce of a proof of work in one thread. */
   export function solve(
     difficulty: number,
     blockHash: string,
@@ -18,15 +9,7 @@ declare module "@vegaprotocol/crypto/pow" {
     endNonce?: bigint,
   ): Promise<{ nonce: bigint | undefined; tid: string; hashFunction: string }>;
 
-  /**
-   * Check a proof of work.
-   *
-   * @param difficulty the number of zero bits
-   * @param blockHash 64 hex digits
-   * @param tid 64 hex digits
-   * @param nonce the nonce
-   * @returns whether the hash starts with that many zero bits
-   */
+  /** Check a proof of work. */
   export function verify(difficulty: number, blockHash: string, tid: string, nonce: bigint): Promise<boolean>;
 }
 

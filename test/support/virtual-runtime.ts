@@ -10,12 +10,7 @@ const built: typeof RuntimeModule = await import(pathToFileURL(resolve("dist/src
 /** The runtime that is used where none is replaced. */
 export const { nodeRuntime } = built;
 
-/**
- * Replaces a part of Node's runtime until it is disposed of.
- *
- * @param part the functions that are replaced
- * @returns puts back the runtime before
- */
+/** Replaces a part of Node's runtime until it is disposed of. */
 export function useRuntime(part: Partial<RuntimeModule.Runtime>): Disposable {
   return built.replaceRuntime({ ...nodeRuntime, ...part });
 }
@@ -32,25 +27,15 @@ export interface VirtualRuntime extends Disposable {
   timers(): number;
   /** Returns how many of them keep the process alive. */
   refs(): number;
-  /**
-   * Lets time pass. What is due in it happens in order, and what follows from that happens before the next timer.
-   *
-   * @param ms how long, in milliseconds; 0 only lets happen what is due
-   */
+  /** Lets time pass. What is due in it happens in order, and what follows from that happens before the next timer. */
   pass(ms: number): Promise<void>;
   /**
    * Lets time pass from timer to timer until a promise is settled.
    *
-   * @param promise what is waited for
-   * @returns its value
    * @throws its reason; an error where nothing happens any more, and no timer runs
    */
   until<T>(promise: Promise<T>): Promise<T>;
-  /**
-   * Waits until time has passed, as a server or a consumer of the test does.
-   *
-   * @param ms how long, in milliseconds
-   */
+  /** Waits until time has passed, as a server or a consumer of the test does. */
   after(ms: number): Promise<void>;
   /** Sets both clocks ahead. What is due by then happens when time passes again, as where the event loop was blocked. */
   skip(ms: number): void;
@@ -86,9 +71,6 @@ interface Timer {
 /**
  * Replaces the runtime of the process with a virtual one until it is disposed of. Start what uses it afterwards, and end
  * that before. Timers of Node and of other packages go on in real time.
- *
- * @param options its seed and its time
- * @returns the runtime
  */
 export function useVirtualRuntime({
   seed = 1,

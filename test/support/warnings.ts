@@ -4,11 +4,7 @@ export interface Warnings extends Disposable {
   readonly told: readonly string[];
 }
 
-/**
- * Take the warnings of this process, which are not printed meanwhile. Node emits them in the next tick.
- *
- * @returns those that come until it is disposed of
- */
+/** Take the warnings of this process, which are not printed meanwhile. Node emits them in the next tick. */
 export function takeWarnings(): Warnings {
   const told: string[] = [];
   const listener = ({ name, message }: Error) => void told.push(`${name}: ${message}`);

@@ -98,14 +98,7 @@ export async function startWaysNode(): Promise<WaysNode> {
   };
 }
 
-/**
- * Start a server that ends TLS in front of another server.
- *
- * @param target the URL of the server behind it
- * @param options its certificate, and the certificates that it asks for
- * @returns its URL, the fingerprints of the certificates that clients have shown, and a function that changes the options
- *   for new connections
- */
+/** Start a server that ends TLS in front of another server. */
 export async function startTlsFront(target: string, options: TlsOptions) {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();

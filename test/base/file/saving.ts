@@ -8,14 +8,7 @@ export const csv = Buffer.from("a,b\n1,2\n");
 type Where = Parameters<typeof saveAtomically>[1];
 type Check = Parameters<typeof saveAtomically>[2];
 
-/**
- * Save a file whole, by default the CSV file, with a check that counts the bytes.
- *
- * @param folder where it is saved, as `a.csv`
- * @param pieces the content
- * @param given what is otherwise
- * @returns what is known of the file
- */
+/** Save a file whole, by default the CSV file, with a check that counts the bytes. */
 export function saveInto(
   folder: string,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> = [csv],
@@ -42,8 +35,6 @@ async function counted(pieces: AsyncIterable<Uint8Array>): Promise<number> {
 /**
  * Get the failure of what must fail on a file.
  *
- * @param saving what must fail
- * @returns the error
  * @throws what else it failed with, or that it did not fail
  */
 export async function fileFailure(saving: Promise<unknown>): Promise<FileError> {
@@ -57,12 +48,7 @@ export async function fileFailure(saving: Promise<unknown>): Promise<FileError> 
   return reason;
 }
 
-/**
- * Get the methods of open files, to spy on.
- *
- * @param path a file or folder that can be opened
- * @returns what all open files inherit
- */
+/** Get the methods of open files, to spy on. */
 export async function fileMethods(path: string): Promise<FileHandle> {
   await using file = await open(path);
   return Object.getPrototypeOf(file);

@@ -9,14 +9,7 @@ export interface UsedFiles {
   readonly error: unknown;
 }
 
-/**
- * Use each file of an archive in one way.
- *
- * @param entries the archive's entries
- * @param use is given each file, and awaited
- * @param options as for `csvFiles`
- * @returns which files were reached, and what was thrown
- */
+/** Use each file of an archive in one way. */
 export async function usedFiles(
   entries: AsyncIterable<Entry>,
   use: (file: ArchiveFile) => unknown,

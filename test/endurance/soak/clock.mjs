@@ -1,10 +1,6 @@
 // The wall clock as the process sees it, which can jump as that of a machine does that is set or was asleep.
 
-/**
- * Have the process's clock jump.
- *
- * @returns a function that sets how far the clock is off, in milliseconds
- */
+/** Have the process's clock jump. */
 export function createJumpingClock() {
   const RealDate = Date;
   let offMs = 0;

@@ -5,13 +5,7 @@ export const MARKET = "6e0e17a2b1d6dd1d9432e835a41c1b654f7a299b6f3099fee0c46b57e
 const NO_MARKET = "ab".repeat(32);
 const [BUY, SELL, LIMIT, MARKET_ORDER, GTC, IOC] = [1, 2, 1, 2, 1, 3];
 
-/**
- * Make a command.
- *
- * @param index its number, from 0 on
- * @param reference what its parts are called
- * @returns the command, the references in it, and whether a part of it may be refused when it is carried out
- */
+/** Make a command. */
 export function commandOf(index, reference) {
   const order = (name, given) => ({
     ...{ marketId: MARKET, size: BigInt(1 + (index % 5)), side: BUY, timeInForce: IOC, type: LIMIT, price: "1" },
@@ -50,12 +44,7 @@ export function commandOf(index, reference) {
   }
 }
 
-/**
- * List the references in a command that a node has.
- *
- * @param command the command of its input data
- * @returns the references
- */
+/** List the references in a command that a node has. */
 export function referencesIn({ case: name, value }) {
   switch (name) {
     case "orderSubmission":

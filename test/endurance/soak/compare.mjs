@@ -7,15 +7,7 @@ import { checkEvents } from "./events-check.mjs";
 import { digestOf } from "./exports.mjs";
 import { checkTransactions } from "./transactions-check.mjs";
 
-/**
- * Compare what came with what the node has. The node is stopped.
- *
- * @param folder holds what the process has written
- * @param node the node
- * @param done what the process told at its end
- * @param log is given what is found
- * @returns what differs, and the mistakes
- */
+/** Compare what came with what the node has. The node is stopped. */
 export async function compareWithNode(folder, node, { toBlock, synced, followed }, log) {
   const differ = await compare(`duckdb:${synced.path}`, node.grpcUrl, BigInt(toBlock), log);
   const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });

@@ -11,13 +11,7 @@ const METHODS = [
 ];
 const CODES = ["UNAVAILABLE", "INTERNAL", "RESOURCE_EXHAUSTED"];
 
-/**
- * Disturb until a signal is aborted, one thing at a time, with pauses.
- *
- * @param world the node, which may be started again; the links before it; the process under test; random choices
- * @param signal ends it; all is well again then
- * @param count is told the name of each thing that happens
- */
+/** Disturb until a signal is aborted, one thing at a time, with pauses. */
 export async function disturb(world, signal, count) {
   const { random, links } = world;
   const often = {

@@ -8,9 +8,6 @@ const MOST = 20;
 /**
  * Check what streams have given. An event that any of them gave was sent by the node, so each stream that asks for its type
  * gave it too, or said that it may be missing.
- *
- * @param paths the files of the streams
- * @returns how many events and gaps there were, and the mistakes
  */
 export async function checkEvents(paths) {
   const streams = await Promise.all(paths.map(readStream));

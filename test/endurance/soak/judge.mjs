@@ -29,12 +29,7 @@ const WATCHED = [
   ...["no rejection is unhandled", "no exception is uncaught", "nothing warns"],
 ];
 
-/**
- * Judge a run.
- *
- * @param run the samples, what the process told at its end, how it ended, and what the comparison with the node found
- * @returns the checks: their names, whether they hold, what they are about, and the mistakes
- */
+/** Judge a run. */
 export function judge({ samples, done, found, exit }) {
   return [
     ...flatness(samples),

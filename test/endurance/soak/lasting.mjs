@@ -60,8 +60,6 @@ export async function sendTransactions({ tracker, transport, random, client, fol
 
 /**
  * The rows of a table, each once, whatever happens: the follow is broken off again and again, and goes on from its cursor.
- *
- * @returns the end: it follows up to a block, undisturbed, and tells how many rows came, and what they come to
  */
 export function followTable({ tracker, transport, random, client }, table) {
   const hash = createHash("sha256");
@@ -94,11 +92,7 @@ export function followTable({ tracker, transport, random, client }, table) {
   return { run, end };
 }
 
-/**
- * A sync of all tables into DuckDB, over each transport in turn, stopped and begun anew.
- *
- * @returns the end: it syncs up to a block, undisturbed
- */
+/** A sync of all tables into DuckDB, over each transport in turn, stopped and begun anew. */
 export function syncTables({ tracker, random, clients, folder }) {
   const path = join(folder, "history.duckdb");
   function sync(transport, options, limitMs) {

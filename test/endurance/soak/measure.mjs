@@ -2,11 +2,7 @@
 import { readdir, readlink } from "node:fs/promises";
 import { setImmediate as turn } from "node:timers/promises";
 
-/**
- * Measure this process, which runs with --expose-gc.
- *
- * @returns bytes of heap, of memory outside it, and resident; counts of handles and resources by kind, of files and sockets
- */
+/** Measure this process, which runs with --expose-gc. */
 export async function measure() {
   for (let time = 0; time < 3; time += 1) {
     await turn(); // Finalizers run between collections.

@@ -1,11 +1,6 @@
 // Random choices that are the same for the same seed (mulberry32).
 
-/**
- * Make a source of random choices.
- *
- * @param seed a whole number
- * @returns a function that gives a number from 0 to below 1, with choices made of it
- */
+/** Make a source of random choices. */
 export function createRandom(seed) {
   let state = seed >>> 0;
   function next() {

@@ -8,11 +8,7 @@ const MAX_PROBLEMS = 100;
 /** The most different errors that are counted apart. */
 const MAX_ERRORS = 300;
 
-/**
- * Make what keeps track of calls.
- *
- * @returns the tracker
- */
+/** Make what keeps track of calls. */
 export function createTracker() {
   const kinds = new Map();
   const errors = new Map();
@@ -76,15 +72,7 @@ export function createTracker() {
     came: (kind, transport) => {
       countsOf(kind, transport).good += 1;
     },
-    /**
-     * Make a call.
-     *
-     * @param kind what it is called in the tables
-     * @param transport the same
-     * @param limitMs when its signal is aborted, Infinity for the end; a call that does not take it has to end by then itself
-     * @param run makes it, with a signal
-     * @returns what it gives; undefined where it failed
-     */
+    /** Make a call. */
     async call(kind, transport, limitMs, run) {
       if (isOver) {
         return undefined;

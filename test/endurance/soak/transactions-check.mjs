@@ -9,13 +9,7 @@ import { transactionHash } from "../../../compiled/src/trade/transaction/transac
 import { TransactionSchema } from "../../../dist/gen/vega/commands/v1/transaction_pb.js";
 import { referencesIn } from "./commands.mjs";
 
-/**
- * Compare what was said with the blocks.
- *
- * @param paths the files of what was said
- * @param folder the node's folder
- * @returns how many there were, by what was said of them, and the mistakes
- */
+/** Compare what was said with the blocks. */
 export async function checkTransactions(paths, folder) {
   const mistakes = [];
   const blocks = await readBlocks(folder, mistakes);

@@ -11,12 +11,7 @@ import {
   UnimplementedRequestSchema,
 } from "./gen/connectrpc/conformance/v1/service_pb.js";
 
-/**
- * Make the function that calls the suite's service with a client such as Connect's.
- *
- * @param client the client
- * @returns the function, for any method
- */
+/** Make the function that calls the suite's service with a client such as Connect's. */
 export function callWith(client: Client<typeof ConformanceService>) {
   return async function* (
     name: MethodName,
@@ -47,12 +42,7 @@ export function callWith(client: Client<typeof ConformanceService>) {
   };
 }
 
-/**
- * Read a Connect error.
- *
- * @param reason what a call has thrown
- * @returns the failure
- */
+/** Read a Connect error. */
 export function connectFailure(reason: unknown): Failure {
   const { code, rawMessage: message, details, metadata } = ConnectError.from(reason);
   return { code, message, details: details.filter((detail) => "type" in detail), metadata };
@@ -73,9 +63,6 @@ async function* each<D extends DescMessage>(
 /**
  * Take the one message of a request, to its end.
  *
- * @param desc the message's type
- * @param messages the messages of the request
- * @returns the message
  * @throws Error where there is none, or another
  */
 export async function only<D extends DescMessage>(desc: D, messages: AsyncIterable<Message>): Promise<MessageShape<D>> {

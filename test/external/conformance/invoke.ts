@@ -23,9 +23,6 @@ const registry = createRegistry(file_connectrpc_conformance_v1_service);
 /**
  * Make the call that the suite asks for, and cancel it where the suite says so.
  *
- * @param request the call
- * @param caller the client under test
- * @returns what came of the call
  * @throws Error where the suite's service has no such method or message
  */
 export async function invoke(request: ClientCompatRequest, caller: Caller): Promise<ClientResponseResult> {

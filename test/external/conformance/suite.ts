@@ -45,8 +45,6 @@ export interface Outcome {
 /**
  * Find the suite's program, and install it with Go where it is not there yet.
  *
- * @param cache the folder that keeps it
- * @returns the path of the program; undefined where it is not there and Go is missing
  * @throws Error where Go cannot install it
  */
 export function findSuite(cache: string): string | undefined {
@@ -73,10 +71,6 @@ export function findSuite(cache: string): string | undefined {
 /**
  * Run the suite against a client: gRPC in clear text and with TLS, without compression and with gzip.
  *
- * @param program the suite's program
- * @param cache the folder for the suite's configuration
- * @param run the client, and what it has
- * @returns the outcome
  * @throws Error where the suite does not come to an end
  */
 export async function runSuite(program: string, cache: string, run: Run): Promise<Outcome> {

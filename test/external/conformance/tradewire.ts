@@ -12,9 +12,6 @@ import {
 /**
  * Make the function that makes clients of this library, as their users have them. Retries are on: no method of the
  * suite is one that only reads, so none is called twice.
- *
- * @param transport the transport's name
- * @returns the function
  */
 export function tradewire(transport: "grpc" | "grpc-js"): CreateCaller {
   return ({ host, port, codec, compression, messageReceiveLimit }, tls) => {

@@ -13,13 +13,7 @@ const OPENFGA = "github.com/openfga/openfga/cmd/openfga@v1.18.1";
 /** How long building and installing may take, in seconds. */
 const INSTALL_SECONDS = 900;
 
-/**
- * Find the tools. Each is made once, when a case first asks for it.
- *
- * @param root the project's folder
- * @returns `go()` gives the folder with the programs in `go/` and with grpcurl, `python()` the Python that has grpcio and the
- *   generated code; each throws `LeftOut` where the machine lacks what it needs
- */
+/** Find the tools. Each is made once, when a case first asks for it. */
 export function createTools(root) {
   const own = join(root, "test/external/interop");
   const cache = join(root, "node_modules/.cache/interop");

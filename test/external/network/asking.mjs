@@ -5,15 +5,7 @@ import { NodeError } from "tradewire";
 /** The type of the details that the network's errors carry. */
 const ERROR_DETAIL = /\/vega\.ErrorDetail$/;
 
-/**
- * Make a unary call.
- *
- * @param client the client to call with
- * @param method the method's descriptor
- * @param request the request
- * @param options the options of the call
- * @returns `{ answer }` as Protobuf JSON, or `{ error }` with code, message and details, where the node answered with one
- */
+/** Make a unary call. */
 export async function ask(client, method, request, options) {
   try {
     const answer = await client.service(method.parent)[method.localName](request, options);

@@ -29,13 +29,7 @@ const SIGNATURE = { value: "aa", algo: "vega/ed25519", version: 1 };
 /** The outcome of a transaction that the network drops without a result comes only when its block is too old. */
 const TIMEOUT_MS = 200_000;
 
-/**
- * Make the identifier of what a transaction brings.
- *
- * @param signature the signature, hex
- * @param at how many come before it
- * @returns 64 hex digits
- */
+/** Make the identifier of what a transaction brings. */
 export function idOf(signature, at = 0) {
   let id = Buffer.from(signature, "hex");
   for (let index = 0; index <= at; index++) {

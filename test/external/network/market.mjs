@@ -14,16 +14,7 @@ const ENACTMENT_SECONDS = 17;
 /** A price relative to the opening price, in per cent. */
 export const percent = (value) => String((PRICE * BigInt(value)) / 100n);
 
-/**
- * Make a limit order.
- *
- * @param marketId the market
- * @param side "BUY" or "SELL"
- * @param price the price, in the market's decimals
- * @param size the number of contracts
- * @param more further fields
- * @returns the command
- */
+/** Make a limit order. */
 export function limitOrder(marketId, side, price, size = 1n, more = {}) {
   const value = {
     marketId,
@@ -109,12 +100,7 @@ export function proposal(reference, change, { closing = CLOSING_SECONDS, enactme
   return { case: "proposalSubmission", value: { reference, rationale, terms } };
 }
 
-/**
- * Open a market when it is first asked for.
- *
- * @param network the network
- * @returns a function that gives the market's id and the parties alice, who is long, and bob, who is short
- */
+/** Open a market when it is first asked for. */
 export function createMarket(network) {
   let opened;
   return () => {

@@ -27,8 +27,6 @@ export class NoNetworkError extends Error {}
 /**
  * Connect to a network.
  *
- * @param options host and ports, as `readOptions` gives them
- * @returns the network
  * @throws NoNetworkError where the core does not answer, in one line
  */
 export async function openNetwork({ host, ports, user, database }) {
@@ -135,14 +133,7 @@ export async function openNetwork({ host, ports, user, database }) {
   return network;
 }
 
-/**
- * Look for something until it is there.
- *
- * @param what its name, for the error
- * @param look gives it, or `undefined`
- * @param ms the longest wait
- * @returns what was found
- */
+/** Look for something until it is there. */
 export async function eventually(what, look, ms = EVENTUALLY_MS) {
   const end = performance.now() + ms;
   for (;;) {
@@ -160,12 +151,7 @@ export async function eventually(what, look, ms = EVENTUALLY_MS) {
 /** Names of the events' types by their numbers, by which the raw bus is asked. */
 const ALL = vegaEventsV1.BusEventType.ALL;
 
-/**
- * Keep the core's events by transaction, read without the code under test that joins results and transactions.
- *
- * @param core the core's service
- * @returns the results and events by hash
- */
+/** Keep the core's events by transaction, read without the code under test that joins results and transactions. */
 function watchBus(core) {
   const ending = new AbortController();
   const byHash = new Map();

@@ -40,9 +40,6 @@ export class UsageError extends Error {}
 /**
  * Read the command line and the environment.
  *
- * @param args the arguments
- * @param environment the environment variables
- * @returns host, ports by name (`undefined` for `none`), and the options
  * @throws UsageError with a text for the user
  */
 export function readOptions(args, environment) {

@@ -8,13 +8,7 @@ const CALL_BYTES = 300;
 /** How long the node's answer is swallowed before the connection is destroyed: the request may come in several pieces. */
 const SWALLOW_MS = 300;
 
-/**
- * Start a proxy on 127.0.0.1.
- *
- * @param target URL of the node
- * @returns its `url`; `cutNextAnswer()` lets the next call through, and swallows what the node answers on its connection,
- *   which is then destroyed; `cuts` counts them; `close()`
- */
+/** Start a proxy on 127.0.0.1. */
 export async function startProxy(target) {
   const { hostname, port } = new URL(target);
   const sockets = new Set();

@@ -2,13 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/**
- * Make a recording.
- *
- * @param folder where the files go; nothing is written without one
- * @param chainId the chain that answered
- * @returns `keep(file, case)` keeps a case for `FILE.json`, `write()` writes the files, one case a line
- */
+/** Make a recording. */
 export function createRecording(folder, chainId) {
   const files = new Map();
   const facts = new Map();

@@ -3,12 +3,7 @@
 /** Why a case cannot run here. */
 export class LeftOut extends Error {}
 
-/**
- * Make the report.
- *
- * @param options `only`, `limitMs` and `json`, as `readOptions` gives them
- * @returns `run` runs a case, `figure` keeps a measured value for the summary, `finish` prints the summary
- */
+/** Make the report. */
 export function createReport({ only, limitMs, json }) {
   const results = [];
   const figures = [];

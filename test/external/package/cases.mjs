@@ -33,13 +33,7 @@ const MAX_BYTES = 40_000_000;
 /** Versions of packages that a user puts in the place of those that npm takes, as where one has a fix of its own. */
 const OVERRIDES = { undici: "7.29.0", ws: "8.20.0" };
 
-/**
- * Put the cases together.
- *
- * @param setting the checkout's folder, the temporary one, the packed file, the folder with the package alone, the
- *   program, what installs (also with members of package.json) and runs, and the environment with the local node's URLs
- * @returns the names of the cases, and what each does
- */
+/** Put the cases together. */
 export async function createCases({ root, folder, tarball, plain, programText, install, installWith, run, env }) {
   const required = programText.replaceAll(/^import ([^;]+?) from ("[^"]+");$/gm, (_, names, name) => {
     return `const ${names.replaceAll(" as ", ": ")} = require(${name});`;

@@ -33,13 +33,7 @@ const nameOf = (spec) => spec.replace(/(?<=.)@.*$/, "");
 /** The package itself, whose place the packed file takes: `tradewire`, or the Dockerfile's `./tradewire-*.tgz`. */
 const isOurs = (spec) => /^(\.\/)?tradewire\b/.test(spec);
 
-/**
- * Put the cases of the optional peers together.
- *
- * @param setting the checkout's folder, the temporary one, the packed file, what installs tools, what gives the path of a
- *   Node, what runs commands, and the environment with the local node's URLs
- * @returns the names of the cases, and what each does
- */
+/** Put the cases of the optional peers together. */
 export async function createPeerCases({ root, folder, tarball, tools, nodeOf, run, env }) {
   const { peerDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
   const peers = Object.keys(peerDependencies);

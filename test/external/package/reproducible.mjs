@@ -43,11 +43,7 @@ function assertEqualFiles(one, other, property) {
   assert.ok(differing.length === 0, `${differing.length} files differ in ${property}:\n${shown.join("\n")}`);
 }
 
-/**
- * Clone the last commit twice, and build and pack each clone.
- *
- * @param setting the checkout's folder, the temporary one, what runs commands, and the PATH of another Node and npm
- */
+/** Clone the last commit twice, and build and pack each clone. */
 export async function buildTwice({ root, folder, run, otherPath }) {
   const [first, second] = PLACES.map((place) => ({ ...place, clone: join(folder, "reproducible", place.name) }));
   second.env = { ...second.env, PATH: otherPath };

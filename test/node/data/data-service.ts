@@ -24,12 +24,7 @@ export interface DataService {
   happen(...events: Event[]): void;
 }
 
-/**
- * Serve the data of a world in memory.
- *
- * @param start the history, and how things stand at its end
- * @returns a client of the service, and what changes the world
- */
+/** Serve the data of a world in memory. */
 export function serveData(start: WorldHistory): DataService {
   const living = createWorld(start);
   const streams = createStreams();

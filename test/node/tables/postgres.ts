@@ -3,12 +3,7 @@ import { type TableColumn, type TableName, tableSchema } from "tradewire";
 
 /** A real PostgreSQL, in which an export table is made as the network has it. */
 export interface Postgres {
-  /**
-   * Load rows into a table that holds its primary key and its NOT NULL columns, and write them again.
-   *
-   * @param csv the rows, without a header
-   * @returns what COPY writes of them, in the order of the primary key
-   */
+  /** Load rows into a table that holds its primary key and its NOT NULL columns, and write them again. */
   roundTrip(table: TableName, version: number, csv: string): Promise<string>;
   /** What PostgreSQL makes of texts, by an SQL expression of `value`. */
   ask(expression: string, values: readonly string[]): Promise<string[]>;

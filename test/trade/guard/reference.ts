@@ -83,15 +83,7 @@ function* arrangements<T>(items: readonly T[]): Generator<readonly T[]> {
   }
 }
 
-/**
- * Creates a guard by the documentation.
- *
- * @param policy the policy
- * @param markets what the node shows of its markets
- * @param orders the live orders of the key
- * @returns `mode`, and a function that says for which rules a program's steps, which are one command, are refused; without any, they
- *   were signed, and count from then on
- */
+/** Creates a guard by the documentation. */
 export function createReference(
   policy: Policy,
   markets: ReadonlyMap<string, KnownMarket>,

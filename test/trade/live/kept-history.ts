@@ -24,12 +24,7 @@ export interface KeptHistory extends FollowClient {
   readonly signals: (AbortSignal | undefined)[];
 }
 
-/**
- * Make such a node.
- *
- * @param heights the heights in the rows of its segments
- * @returns the node
- */
+/** Make such a node. */
 export function keptHistory(heights: readonly (readonly number[])[]): KeptHistory {
   let [listings, taken] = [0, 0];
   const node: KeptHistory = {
@@ -68,12 +63,7 @@ export function keptHistory(heights: readonly (readonly number[])[]): KeptHistor
   return node;
 }
 
-/**
- * Make up heights.
- *
- * @param sizes how many rows each segment has
- * @returns the heights by segment, which count through all
- */
+/** Make up heights. */
 export function counted(sizes: readonly number[]): number[][] {
   let last = 0;
   return sizes.map((size) => Array.from({ length: size }, () => (last += 1)));
