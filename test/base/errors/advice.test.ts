@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, createKeyFile, FileError, readConfig } from "tradewire";
 import { type Authority, createAuthority, type KeyPair } from "../../contract/certificates.js";
 
-const ofNodeExample = (name: string) => fileURLToPath(new URL(`../support/tls/${name}`, import.meta.url));
+const ofNodeExample = (name: string) => fileURLToPath(new URL(`../../support/tls/${name}`, import.meta.url));
 
 /** Serve on a port of 127.0.0.1; the server is closed when the returned value is disposed of. */
 async function serve(server: Server, scheme: "http" | "https"): Promise<{ url: string } & Disposable> {

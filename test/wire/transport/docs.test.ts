@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { expect, it } from "@jest/globals";
 import { closedUrl } from "../../support/node.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
 
 /** Answers as the front ends of Google's APIs do. */

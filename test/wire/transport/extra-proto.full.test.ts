@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ClosableTransport, createTransport, readConfig } from "tradewire";
 import { serveNodeOf, type TestNode } from "../../support/node.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** What someone might add to `proto/`. */
 const PROTO = `
