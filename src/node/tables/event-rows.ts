@@ -34,23 +34,16 @@ import {
   WithdrawExtSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { accountId, NETWORK } from "../engine/collateral.js";
-import type { Block, BlockEvent } from "../world/block-event.js";
+import type { Block, BlockEvent, Event } from "../world/block-event.js";
 import type { Value } from "./postgres-text.js";
 
-export const balances: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  return event.case === "account"
-    ? [{ account_id: event.value.id, ...origin(blockEvent), balance: amount(event.value.balance) }]
-    : [];
-};
+export const balances = rowsFrom(["account"], (value, blockEvent) => [
+  { account_id: value.id, ...origin(blockEvent), balance: amount(value.balance) },
+]);
 
 /** The times of entries become unique when the rows of the block are combined (`blockRows`). */
-export const ledger: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "ledgerMovements") {
-    return [];
-  }
-  return event.value.ledgerMovements
+export const ledger = rowsFrom(["ledgerMovements"], (value, blockEvent) =>
+  value.ledgerMovements
     .flatMap(({ entries }) => entries)
     .map((entry) => ({
       ledger_entry_time: syntheticTime(blockEvent),
@@ -63,8 +56,8 @@ export const ledger: RowsOf = (blockEvent) => {
       account_to_balance: amount(entry.toAccountBalance),
       type: name(TransferTypeSchema, entry.type),
       transfer_id: id(entry.transferId),
-    }));
-};
+    })),
+);
 
 /** Returns the columns of an entry's account: its identifier, and what the export of a party's ledger contains. */
 function account(side: "from" | "to", details: AccountDetails | undefined): Row {
@@ -79,12 +72,7 @@ function account(side: "from" | "to", details: AccountDetails | undefined): Row 
   };
 }
 
-export const margin_levels: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "marginLevels") {
-    return [];
-  }
-  const { value } = event;
+export const margin_levels = rowsFrom(["marginLevels"], (value, blockEvent) => {
   const idOf = (type: AccountType) =>
     accountId({ owner: value.partyId, asset: value.asset, marketId: value.marketId, type });
   return [
@@ -103,81 +91,73 @@ export const margin_levels: RowsOf = (blockEvent) => {
         value.marginMode === MarginMode.ISOLATED_MARGIN ? idOf(AccountType.ORDER_MARGIN) : undefined,
     },
   ];
-};
+});
 
-export const deposits: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "deposit") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      id: value.id,
-      status: name(Deposit_StatusSchema, value.status),
-      party_id: value.partyId,
-      asset: value.asset,
-      amount: amount(value.amount),
-      foreign_tx_hash: value.txHash,
-      credited_timestamp: value.creditedTimestamp,
-      created_timestamp: value.createdTimestamp,
-      ...origin(blockEvent),
-    },
-  ];
-};
+export const deposits = rowsFrom(["deposit"], (value, blockEvent) => [
+  {
+    id: value.id,
+    status: name(Deposit_StatusSchema, value.status),
+    party_id: value.partyId,
+    asset: value.asset,
+    amount: amount(value.amount),
+    foreign_tx_hash: value.txHash,
+    credited_timestamp: value.creditedTimestamp,
+    created_timestamp: value.createdTimestamp,
+    ...origin(blockEvent),
+  },
+]);
 
-export const withdrawals: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "withdrawal") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      id: value.id,
-      party_id: value.partyId,
-      amount: amount(value.amount),
-      asset: value.asset,
-      status: name(Withdrawal_StatusSchema, value.status),
-      ref: value.ref,
-      foreign_tx_hash: value.txHash,
-      created_timestamp: value.createdTimestamp,
-      withdrawn_timestamp: value.withdrawnTimestamp,
-      ext: json(WithdrawExtSchema, value.ext),
-      ...origin(blockEvent),
-    },
-  ];
-};
+export const withdrawals = rowsFrom(["withdrawal"], (value, blockEvent) => [
+  {
+    id: value.id,
+    party_id: value.partyId,
+    amount: amount(value.amount),
+    asset: value.asset,
+    status: name(Withdrawal_StatusSchema, value.status),
+    ref: value.ref,
+    foreign_tx_hash: value.txHash,
+    created_timestamp: value.createdTimestamp,
+    withdrawn_timestamp: value.withdrawnTimestamp,
+    ext: json(WithdrawExtSchema, value.ext),
+    ...origin(blockEvent),
+  },
+]);
 
-export const rewards: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "rewardPayout") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      party_id: value.party,
-      asset_id: value.asset,
-      reward_type: value.rewardType,
-      epoch_id: amount(value.epochSeq),
-      amount: amount(value.amount),
-      percent_of_total: amount(value.percentOfTotalReward),
-      timestamp: value.timestamp,
-      ...origin(blockEvent),
-      ...sequence(blockEvent),
-      locked_until_epoch_id: amount(value.lockedUntilEpoch),
-      quantum_amount: amount(value.quantumAmount),
-      game_id: id(value.gameId),
-    },
-  ];
-};
+export const rewards = rowsFrom(["rewardPayout"], (value, blockEvent) => [
+  {
+    party_id: value.party,
+    asset_id: value.asset,
+    reward_type: value.rewardType,
+    epoch_id: amount(value.epochSeq),
+    amount: amount(value.amount),
+    percent_of_total: amount(value.percentOfTotalReward),
+    timestamp: value.timestamp,
+    ...origin(blockEvent),
+    ...sequence(blockEvent),
+    locked_until_epoch_id: amount(value.lockedUntilEpoch),
+    quantum_amount: amount(value.quantumAmount),
+    game_id: id(value.gameId),
+  },
+]);
 
 /** The values of a row, by column name. */
 export type Row = Readonly<Record<string, Value>>;
 
 /** Returns the rows of a table that an event creates; an empty list if it creates none. */
 export type RowsOf = (blockEvent: BlockEvent) => readonly Row[];
+
+/** What events hold, by their kinds. */
+type Values = { readonly [E in Event as E["case"]]: E["value"] };
+
+/** Makes the rows of a table from the events of some kinds. */
+function rowsFrom<C extends keyof Values>(
+  kinds: readonly C[],
+  rowsOf: (value: Values[C], blockEvent: BlockEvent) => readonly Row[],
+): RowsOf {
+  const isWanted = (event: Event): event is Event & { readonly value: Values[C] } =>
+    kinds.some((kind) => kind === event.case);
+  return (blockEvent) => (isWanted(blockEvent.event) ? rowsOf(blockEvent.event.value, blockEvent) : []);
+}
 
 /** Returns an identifier; `undefined` if it is empty. */
 const id = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
@@ -210,12 +190,7 @@ const sequence = ({ sequence }: BlockEvent): Row => ({ seq_num: sequence });
 /** Returns a time that is unique for each event: the block's time plus the event's position in microseconds. */
 const syntheticTime = ({ block, sequence }: BlockEvent): bigint => block.time + BigInt(sequence) * 1000n;
 
-export const orders: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "order" && event.case !== "endedOrder") {
-    return [];
-  }
-  const { value } = event;
+export const orders = rowsFrom(["order", "endedOrder"], (value, blockEvent) => {
   const iceberg = value.icebergOrder;
   return [
     {
@@ -251,36 +226,29 @@ export const orders: RowsOf = (blockEvent) => {
       minimum_peak_size: iceberg?.minimumVisibleSize,
     },
   ];
-};
+});
 
-export const trades: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "trade") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      synthetic_time: syntheticTime(blockEvent),
-      ...origin(blockEvent),
-      ...sequence(blockEvent),
-      id: value.id,
-      market_id: value.marketId,
-      price: amount(value.price),
-      size: value.size,
-      buyer: value.buyer,
-      seller: value.seller,
-      aggressor: value.aggressor,
-      buy_order: value.buyOrder,
-      sell_order: value.sellOrder,
-      type: value.type,
-      ...fees("buyer", value.buyerFee),
-      ...fees("seller", value.sellerFee),
-      buyer_auction_batch: value.buyerAuctionBatch,
-      seller_auction_batch: value.sellerAuctionBatch,
-    },
-  ];
-};
+export const trades = rowsFrom(["trade"], (value, blockEvent) => [
+  {
+    synthetic_time: syntheticTime(blockEvent),
+    ...origin(blockEvent),
+    ...sequence(blockEvent),
+    id: value.id,
+    market_id: value.marketId,
+    price: amount(value.price),
+    size: value.size,
+    buyer: value.buyer,
+    seller: value.seller,
+    aggressor: value.aggressor,
+    buy_order: value.buyOrder,
+    sell_order: value.sellOrder,
+    type: value.type,
+    ...fees("buyer", value.buyerFee),
+    ...fees("seller", value.sellerFee),
+    buyer_auction_batch: value.buyerAuctionBatch,
+    seller_auction_batch: value.sellerAuctionBatch,
+  },
+]);
 
 function fees(side: "buyer" | "seller", fee: Fee | undefined): Row {
   return {
@@ -300,12 +268,7 @@ function fees(side: "buyer" | "seller", fee: Fee | undefined): Row {
 }
 
 /** The current position. Its pending columns hold the same values. */
-export const positions: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "position") {
-    return [];
-  }
-  const { value } = event;
+export const positions = rowsFrom(["position"], (value, blockEvent) => {
   const figures = {
     open_volume: value.openVolume,
     realised_pnl: amount(value.realisedPnl),
@@ -326,137 +289,108 @@ export const positions: RowsOf = (blockEvent) => {
       distressed_status: name(PositionStatusSchema, value.positionStatus),
     },
   ];
-};
+});
 
-export const markets: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "marketCreated" && event.case !== "marketUpdated") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      id: value.id,
-      ...origin(blockEvent),
-      instrument_id: value.tradableInstrument?.instrument?.id,
-      tradable_instrument: json(TradableInstrumentSchema, value.tradableInstrument),
-      decimal_places: value.decimalPlaces,
-      fees: json(FeesSchema, value.fees),
-      opening_auction: json(AuctionDurationSchema, value.openingAuction),
-      price_monitoring_settings: json(PriceMonitoringSettingsSchema, value.priceMonitoringSettings),
-      liquidity_monitoring_parameters: json(LiquidityMonitoringParametersSchema, value.liquidityMonitoringParameters),
-      trading_mode: name(Market_TradingModeSchema, value.tradingMode),
-      state: name(Market_StateSchema, value.state),
-      market_timestamps: json(MarketTimestampsSchema, value.marketTimestamps),
-      position_decimal_places: value.positionDecimalPlaces,
-      lp_price_range: value.lpPriceRange,
-      quadratic_slippage_factor: amount(value.quadraticSlippageFactor),
-      linear_slippage_factor: amount(value.linearSlippageFactor),
-      parent_market_id: id(value.parentMarketId),
-      insurance_pool_fraction: amount(value.insurancePoolFraction),
-      liquidity_sla_parameters: json(LiquiditySLAParametersSchema, value.liquiditySlaParams),
-      liquidation_strategy: json(LiquidationStrategySchema, value.liquidationStrategy),
-      mark_price_configuration: json(CompositePriceConfigurationSchema, value.markPriceConfiguration),
-      tick_size: amount(value.tickSize),
-      enable_tx_reordering: value.enableTransactionReordering,
-    },
-  ];
-};
+export const markets = rowsFrom(["marketCreated", "marketUpdated"], (value, blockEvent) => [
+  {
+    id: value.id,
+    ...origin(blockEvent),
+    instrument_id: value.tradableInstrument?.instrument?.id,
+    tradable_instrument: json(TradableInstrumentSchema, value.tradableInstrument),
+    decimal_places: value.decimalPlaces,
+    fees: json(FeesSchema, value.fees),
+    opening_auction: json(AuctionDurationSchema, value.openingAuction),
+    price_monitoring_settings: json(PriceMonitoringSettingsSchema, value.priceMonitoringSettings),
+    liquidity_monitoring_parameters: json(LiquidityMonitoringParametersSchema, value.liquidityMonitoringParameters),
+    trading_mode: name(Market_TradingModeSchema, value.tradingMode),
+    state: name(Market_StateSchema, value.state),
+    market_timestamps: json(MarketTimestampsSchema, value.marketTimestamps),
+    position_decimal_places: value.positionDecimalPlaces,
+    lp_price_range: value.lpPriceRange,
+    quadratic_slippage_factor: amount(value.quadraticSlippageFactor),
+    linear_slippage_factor: amount(value.linearSlippageFactor),
+    parent_market_id: id(value.parentMarketId),
+    insurance_pool_fraction: amount(value.insurancePoolFraction),
+    liquidity_sla_parameters: json(LiquiditySLAParametersSchema, value.liquiditySlaParams),
+    liquidation_strategy: json(LiquidationStrategySchema, value.liquidationStrategy),
+    mark_price_configuration: json(CompositePriceConfigurationSchema, value.markPriceConfiguration),
+    tick_size: amount(value.tickSize),
+    enable_tx_reordering: value.enableTransactionReordering,
+  },
+]);
 
-export const market_data: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "marketData") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      synthetic_time: syntheticTime(blockEvent),
-      ...origin(blockEvent),
-      ...sequence(blockEvent),
-      market: value.market,
-      mark_price: amount(value.markPrice),
-      best_bid_price: amount(value.bestBidPrice),
-      best_bid_volume: value.bestBidVolume,
-      best_offer_price: amount(value.bestOfferPrice),
-      best_offer_volume: value.bestOfferVolume,
-      best_static_bid_price: amount(value.bestStaticBidPrice),
-      best_static_bid_volume: value.bestStaticBidVolume,
-      best_static_offer_price: amount(value.bestStaticOfferPrice),
-      best_static_offer_volume: value.bestStaticOfferVolume,
-      mid_price: amount(value.midPrice),
-      static_mid_price: amount(value.staticMidPrice),
-      open_interest: value.openInterest,
-      auction_end: value.auctionEnd,
-      auction_start: value.auctionStart,
-      indicative_price: amount(value.indicativePrice),
-      indicative_volume: value.indicativeVolume,
-      market_trading_mode: name(Market_TradingModeSchema, value.marketTradingMode),
-      auction_trigger: name(AuctionTriggerSchema, value.trigger),
-      extension_trigger: name(AuctionTriggerSchema, value.extensionTrigger),
-      target_stake: amount(value.targetStake),
-      supplied_stake: amount(value.suppliedStake),
-      price_monitoring_bounds: jsonList(PriceMonitoringBoundsSchema, value.priceMonitoringBounds),
-      market_value_proxy: value.marketValueProxy,
-      liquidity_provider_fee_shares: jsonList(LiquidityProviderFeeShareSchema, value.liquidityProviderFeeShare),
-      market_state: name(Market_StateSchema, value.marketState),
-      next_mark_to_market: time(value.nextMarkToMarket),
-      market_growth: amount(value.marketGrowth),
-      last_traded_price: amount(value.lastTradedPrice),
-      product_data: json(ProductDataSchema, value.productData),
-      liquidity_provider_sla: jsonList(LiquidityProviderSLASchema, value.liquidityProviderSla),
-      next_network_closeout: value.nextNetworkCloseout,
-      mark_price_type: name(CompositePriceTypeSchema, value.markPriceType),
-      mark_price_state: json(CompositePriceStateSchema, value.markPriceState),
-    },
-  ];
-};
+export const market_data = rowsFrom(["marketData"], (value, blockEvent) => [
+  {
+    synthetic_time: syntheticTime(blockEvent),
+    ...origin(blockEvent),
+    ...sequence(blockEvent),
+    market: value.market,
+    mark_price: amount(value.markPrice),
+    best_bid_price: amount(value.bestBidPrice),
+    best_bid_volume: value.bestBidVolume,
+    best_offer_price: amount(value.bestOfferPrice),
+    best_offer_volume: value.bestOfferVolume,
+    best_static_bid_price: amount(value.bestStaticBidPrice),
+    best_static_bid_volume: value.bestStaticBidVolume,
+    best_static_offer_price: amount(value.bestStaticOfferPrice),
+    best_static_offer_volume: value.bestStaticOfferVolume,
+    mid_price: amount(value.midPrice),
+    static_mid_price: amount(value.staticMidPrice),
+    open_interest: value.openInterest,
+    auction_end: value.auctionEnd,
+    auction_start: value.auctionStart,
+    indicative_price: amount(value.indicativePrice),
+    indicative_volume: value.indicativeVolume,
+    market_trading_mode: name(Market_TradingModeSchema, value.marketTradingMode),
+    auction_trigger: name(AuctionTriggerSchema, value.trigger),
+    extension_trigger: name(AuctionTriggerSchema, value.extensionTrigger),
+    target_stake: amount(value.targetStake),
+    supplied_stake: amount(value.suppliedStake),
+    price_monitoring_bounds: jsonList(PriceMonitoringBoundsSchema, value.priceMonitoringBounds),
+    market_value_proxy: value.marketValueProxy,
+    liquidity_provider_fee_shares: jsonList(LiquidityProviderFeeShareSchema, value.liquidityProviderFeeShare),
+    market_state: name(Market_StateSchema, value.marketState),
+    next_mark_to_market: time(value.nextMarkToMarket),
+    market_growth: amount(value.marketGrowth),
+    last_traded_price: amount(value.lastTradedPrice),
+    product_data: json(ProductDataSchema, value.productData),
+    liquidity_provider_sla: jsonList(LiquidityProviderSLASchema, value.liquidityProviderSla),
+    next_network_closeout: value.nextNetworkCloseout,
+    mark_price_type: name(CompositePriceTypeSchema, value.markPriceType),
+    mark_price_state: json(CompositePriceStateSchema, value.markPriceState),
+  },
+]);
 
-export const liquidity_provisions: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "liquidityProvision") {
-    return [];
-  }
-  const { value } = event;
-  return [
-    {
-      id: value.id,
-      party_id: id(value.partyId),
-      created_at: value.createdAt,
-      updated_at: value.updatedAt,
-      market_id: id(value.marketId),
-      commitment_amount: amount(value.commitmentAmount),
-      fee: amount(value.fee),
-      sells: jsonList(LiquidityOrderReferenceSchema, value.sells),
-      buys: jsonList(LiquidityOrderReferenceSchema, value.buys),
-      version: value.version,
-      status: name(LiquidityProvision_StatusSchema, value.status),
-      reference: value.reference,
-      ...origin(blockEvent),
-    },
-  ];
-};
+export const liquidity_provisions = rowsFrom(["liquidityProvision"], (value, blockEvent) => [
+  {
+    id: value.id,
+    party_id: id(value.partyId),
+    created_at: value.createdAt,
+    updated_at: value.updatedAt,
+    market_id: id(value.marketId),
+    commitment_amount: amount(value.commitmentAmount),
+    fee: amount(value.fee),
+    sells: jsonList(LiquidityOrderReferenceSchema, value.sells),
+    buys: jsonList(LiquidityOrderReferenceSchema, value.buys),
+    version: value.version,
+    status: name(LiquidityProvision_StatusSchema, value.status),
+    reference: value.reference,
+    ...origin(blockEvent),
+  },
+]);
 
 /** Returns the row of a block. */
 export const blockFields = ({ time, height, hash }: Block): Row => ({ vega_time: time, height, hash });
 
 export const blocks: RowsOf = ({ block, event }) => (event.case === "beginBlock" ? [blockFields(block)] : []);
 
-export const checkpoints: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "checkpoint") {
-    return [];
-  }
-  const { hash, blockHash, blockHeight } = event.value;
+export const checkpoints = rowsFrom(["checkpoint"], (value, blockEvent) => {
+  const { hash, blockHash, blockHeight } = value;
   return [{ hash, block_hash: blockHash, block_height: blockHeight, ...origin(blockEvent), ...sequence(blockEvent) }];
-};
+});
 
-export const delegations: RowsOf = (blockEvent) => {
-  const { event } = blockEvent;
-  if (event.case !== "delegationBalance") {
-    return [];
-  }
-  const { party, nodeId, epochSeq, amount: delegated } = event.value;
+export const delegations = rowsFrom(["delegationBalance"], (value, blockEvent) => {
+  const { party, nodeId, epochSeq, amount: delegated } = value;
   return [
     {
       party_id: party,
@@ -467,4 +401,4 @@ export const delegations: RowsOf = (blockEvent) => {
       ...sequence(blockEvent),
     },
   ];
-};
+});
