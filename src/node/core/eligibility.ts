@@ -4,7 +4,7 @@ import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import { type Account, AccountType } from "../../../gen/vega/vega_pb.js";
 import { transferFee } from "../engine/banking.js";
 import { accountId, generalAccount } from "../engine/collateral.js";
-import { ONE, parseFixedPoint } from "../engine/decimal.js";
+import { ONE, parseFixedPoint } from "../engine/fixed-point.js";
 import { settlementAsset } from "../engine/initial-state.js";
 import type { World } from "../world/world.js";
 

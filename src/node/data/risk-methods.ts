@@ -1,5 +1,5 @@
 import { NO_RESOURCE, requireFound } from "../api-error.js";
-import { divideRounded, FIXED_POINT_DECIMALS } from "../engine/decimal.js";
+import { divideRounded, FIXED_POINT_DECIMALS } from "../engine/fixed-point.js";
 import { riskFactorsOf } from "../engine/risk-factors.js";
 import type { World } from "../world/world.js";
 import { marketIdentifier } from "./market-methods.js";

@@ -33,8 +33,8 @@ import {
   openGeneralAccount,
   transferFunds,
 } from "./collateral.js";
-import { min, ONE, parseFixedPoint } from "./decimal.js";
 import type { ExecutionContext } from "./engine-state.js";
+import { min, ONE, parseFixedPoint } from "./fixed-point.js";
 
 /** The inputs of a transfer fee. */
 export interface TransferFeeInput {

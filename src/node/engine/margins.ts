@@ -18,8 +18,8 @@ import {
   openAccount,
   transferFunds,
 } from "./collateral.js";
-import { max, min, ONE, parseFixedPoint } from "./decimal.js";
 import { type ExecutionContext, isContinuous, type MarketState } from "./engine-state.js";
+import { max, min, ONE, parseFixedPoint } from "./fixed-point.js";
 import { factoredAmount, volumeOf } from "./open-positions.js";
 import { trueRemaining } from "./order-book.js";
 import { fixedPointOf, riskFactorsOf } from "./risk-factors.js";

@@ -10,8 +10,16 @@ import {
   networkAccount,
   transferFunds,
 } from "./collateral.js";
-import { abs, divideRounded, divideUp, FIXED_POINT_DECIMALS, min, parseDecimal, timesPowerOfTen } from "./decimal.js";
 import { type ExecutionContext, type MarketState, type PartyPosition, PRECISION } from "./engine-state.js";
+import {
+  abs,
+  divideRounded,
+  divideUp,
+  FIXED_POINT_DECIMALS,
+  min,
+  parseFixedPoint,
+  timesPowerOfTen,
+} from "./fixed-point.js";
 
 const PRECISION_DECIMALS = String(PRECISION).length - 1;
 
@@ -20,12 +28,12 @@ const PRECISION_DECIMALS = String(PRECISION).length - 1;
  * was no trade.
  */
 export function partyPositionOf(position: Position, lastPrice: bigint): PartyPosition {
-  const entryPrice = parseDecimal(position.averageEntryPrice, PRECISION_DECIMALS);
+  const entryPrice = parseFixedPoint(position.averageEntryPrice, PRECISION_DECIMALS);
   return {
     position,
     volume: position.openVolume,
     entryPrice,
-    realisedPnl: parseDecimal(position.realisedPnl, PRECISION_DECIMALS),
+    realisedPnl: parseFixedPoint(position.realisedPnl, PRECISION_DECIMALS),
     settledValue: position.openVolume * (lastPrice === 0n ? entryPrice / PRECISION : lastPrice),
   };
 }

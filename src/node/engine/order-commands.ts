@@ -12,8 +12,8 @@ import {
   PeggedOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { openGeneralAccount } from "./collateral.js";
-import { max, min, truncateToMicroseconds } from "./decimal.js";
 import { type ExecutionContext, isContinuous, isOpen, type MarketState, trackExpiry } from "./engine-state.js";
+import { max, min, truncateToMicroseconds } from "./fixed-point.js";
 import {
   collectOrderMargin,
   emitMarginLevels,

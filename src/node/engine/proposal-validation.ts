@@ -7,8 +7,8 @@ import {
   ProposalParametersSchema,
   type ProposalTerms,
 } from "../../../gen/vega/governance_pb.js";
-import { isBelow } from "./decimal.js";
 import type { ExecutionContext, State } from "./engine-state.js";
+import { isBelow } from "./fixed-point.js";
 
 /** The rejection of a proposal. */
 export interface ProposalRejection {

@@ -12,8 +12,8 @@ import {
   VoteSchema,
 } from "../../../gen/vega/governance_pb.js";
 import { NetworkParameterSchema } from "../../../gen/vega/vega_pb.js";
-import { isBelow, ONE, parseFixedPoint } from "./decimal.js";
 import type { ActiveProposal, ExecutionContext } from "./engine-state.js";
+import { isBelow, ONE, parseFixedPoint } from "./fixed-point.js";
 import {
   addProposedMarket,
   changeMarketFields,

@@ -1,5 +1,5 @@
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { FIXED_POINT_DECIMALS, parseFixedPoint } from "./decimal.js";
+import { FIXED_POINT_DECIMALS, parseFixedPoint } from "./fixed-point.js";
 
 /** Shares of a position's value that a market requires as margin, as fixed-point numbers. */
 export interface RiskFactors {

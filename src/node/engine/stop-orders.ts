@@ -22,7 +22,6 @@ import {
   StopOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { STOP_ORDER_HALVES, type StopOrderIdentifiers } from "../../trade/transaction/command-identifiers.js";
-import { abs, divideRounded, ONE, parseFixedPoint, truncateToMicroseconds } from "./decimal.js";
 import {
   type ExecutionContext,
   isContinuous,
@@ -31,6 +30,7 @@ import {
   type PendingStopOrder,
   trackExpiry,
 } from "./engine-state.js";
+import { abs, divideRounded, ONE, parseFixedPoint, truncateToMicroseconds } from "./fixed-point.js";
 import { emitMarginLevels, isExposed } from "./margins.js";
 import { volumeOf } from "./open-positions.js";
 import { amendOrder, submitOrder } from "./order-commands.js";

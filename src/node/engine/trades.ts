@@ -20,8 +20,8 @@ import {
   networkAccount,
   transferFunds,
 } from "./collateral.js";
-import { min, parseFixedPoint, timesPowerOfTen } from "./decimal.js";
 import type { ExecutionContext, MarketState } from "./engine-state.js";
+import { min, parseFixedPoint, timesPowerOfTen } from "./fixed-point.js";
 import { applyTradeToPosition, emitPosition, factoredAmount } from "./open-positions.js";
 import {
   addToBook,

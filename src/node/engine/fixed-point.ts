@@ -10,19 +10,14 @@ export const MAX_INT64: bigint = 2n ** 63n - 1n;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
 /**
- * Parses a decimal number as an integer with a fixed number of decimals.
+ * Parses a decimal number as an integer with a fixed number of decimals. Further decimals are dropped.
  *
- * @example parseDecimal("1.25", 3) // 1250n
+ * @example parseFixedPoint("1.25", 3) // 1250n
  */
-export function parseDecimal(text: string, decimals: number): bigint {
+export function parseFixedPoint(text: string, decimals: number = FIXED_POINT_DECIMALS): bigint {
   const [, sign, integer = "", fraction = ""] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
   const digits = BigInt(integer + fraction.slice(0, decimals).padEnd(decimals, "0"));
   return sign === "-" ? -digits : digits;
-}
-
-/** Parses a decimal number as a fixed-point number. */
-export function parseFixedPoint(text: string): bigint {
-  return parseDecimal(text, FIXED_POINT_DECIMALS);
 }
 
 /** Returns whether a decimal number is below another one. */

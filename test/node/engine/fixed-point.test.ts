@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { divideRounded, divideUp, parseDecimal, timesPowerOfTen } from "../../../src/node/engine/decimal.js";
+import { divideRounded, divideUp, parseFixedPoint, timesPowerOfTen } from "../../../src/node/engine/fixed-point.js";
 
 test.each([
   ["1.25", 3, 1250n],
@@ -11,7 +11,7 @@ test.each([
   ["", 3, 0n],
   ["no number", 3, 0n],
 ])("%p with %p decimals", (text, decimals, value) => {
-  expect(parseDecimal(text, decimals)).toBe(value);
+  expect(parseFixedPoint(text, decimals)).toBe(value);
 });
 
 test("rounding is to the nearest, up, or down", () => {
