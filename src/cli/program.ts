@@ -1,12 +1,14 @@
 import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
-import { type ErrorWording, wordingOf } from "../base/errors/error-text.js";
-import { OutcomeUnknownError, RequestError, TradewireError } from "../base/errors/index.js";
+import { type ErrorWording, type OptionNames, wordingOf } from "../base/errors/error-text.js";
+import { ConnectionError, OutcomeUnknownError, RequestError, TradewireError } from "../base/errors/index.js";
+import { lazily, startLoading } from "../base/input/lazy.js";
 import { monotonicMs } from "../base/runtime/index.js";
+import { tableNames } from "../data/schema/table-names.js";
+import type { LoadedConfig } from "../index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";
-import { flagNames } from "./option-names.js";
 import {
   type CommandContext,
   type CommandOutput,
@@ -16,6 +18,7 @@ import {
   Interruption,
   interruptedCode,
   OutputClosed,
+  printable,
   Reported,
   type Streams,
 } from "./output.js";
@@ -23,7 +26,6 @@ import { isJsonRequested } from "./output-format.js";
 import { COMPLETE } from "./shells.js";
 import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
-import { watchConfig } from "./used-config.js";
 
 export { Interruption };
 
@@ -273,6 +275,86 @@ function createNotes(err: Streams["err"]): Notes {
     },
     silence() {
       stream = new Writable({ write: (_, __, done) => done() });
+    },
+  };
+}
+
+/** The flags of options whose names in the library differ: the first one that the command has. */
+const OPTION_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  pollMs: ["--poll"],
+  timeoutMs: ["--wait", "--timeout"],
+  partyIds: ["--party"],
+  partyId: ["--party"],
+  marketIds: ["--market"],
+  marketId: ["--market"],
+  assetId: ["--asset"],
+  statuses: ["--status"],
+  expiryStrategies: ["--expiry-strategy"],
+  liveOnly: ["--live"],
+  "dateRange.startTimestamp": ["--from"],
+  "dateRange.endTimestamp": ["--to"],
+  "tls.caFile": ["--ca-file"],
+  "limits.maxMessageBytes": ["--max-message-bytes"],
+  "limits.maxJsonBytes": ["--max-message-bytes"],
+  "timeouts.connectMs": ["--connect-timeout"],
+  "timeouts.callMs": ["--call-timeout"],
+  "timeouts.idleMs": ["--idle-timeout"],
+};
+
+/** Returns how errors name the options of a command: by its flags. */
+function flagNames(command: Command | undefined): OptionNames {
+  const flags = new Map(command?.options.map((option) => [option.attributeName(), option.long ?? ""]));
+  const has = [...flags.values()];
+  for (const [name, candidates] of Object.entries(OPTION_FLAGS)) {
+    const found = candidates.find((flag) => has.includes(flag));
+    if (found !== undefined) {
+      flags.set(name, found);
+    }
+  }
+  if (flags.has("genesis")) {
+    for (const table of tableNames) {
+      flags.set(`genesis.${table}`, `--genesis ${table}`);
+    }
+  }
+  return (option, words = option) => {
+    const [name = ""] = option.split("[", 1); // `statuses[0]` is a value of `--status`.
+    const flag = flags.get(name);
+    return flag === undefined ? words : `${flag}${option.slice(name.length)}`;
+  };
+}
+
+const loadOrigins = lazily(() => import("./config-origins.js"));
+
+/** The parts of a command's configuration that errors and notes need. */
+interface UsedConfig {
+  /** Records a configuration, and warns once about each file whose secrets other users can read. */
+  readonly onConfig: (loaded: LoadedConfig) => void;
+  /** Returns where the URLs of nodes that cannot be reached come from, and how to name others; empty for other errors. */
+  readonly adviceOn: (reason: unknown) => Promise<string>;
+}
+
+/** Creates the observer of the configuration that a command uses. */
+function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfig {
+  const warnings = new Set<string>();
+  let used: LoadedConfig | undefined;
+  return {
+    onConfig(loaded) {
+      used = loaded;
+      startLoading(loadOrigins);
+      for (const { path, warning } of loaded.files) {
+        if (warning !== undefined && !warnings.has(path)) {
+          warnings.add(path);
+          const text = printable(`${path}: ${warning}`);
+          streams.notes.write(`tradewire: ${text}. Make it private: chmod 600\n`);
+        }
+      }
+    },
+    async adviceOn(reason) {
+      if (used === undefined || !(reason instanceof ConnectionError) || reason.connected || reason.isClosed) {
+        return "";
+      }
+      const loaded = await loadOrigins().catch(() => undefined); // The error itself matters more.
+      return loaded?.originsOf(used, streams.environment) ?? "";
     },
   };
 }

@@ -4,13 +4,11 @@ import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
 import { askedTables, createIncrementalComparison, includeAvailable, includeEarlier } from "./coverage.js";
-import { divergenceError } from "./divergence.js";
-import { markHistory } from "./history-marks.js";
+import { divergenceError, historyMarkedError } from "./divergence.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
-import type { CoverageComparison, Sink, TableRange, TableSummary } from "./sink.js";
+import type { CoverageComparison, HistoryMark, Sink, TableRange, TableSummary } from "./sink.js";
 import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
-import type { MissingSegment } from "./unit.js";
-import { type NodeHistory, type Unit, unitsOf } from "./unit.js";
+import { type MissingSegment, type NodeHistory, type Segment, segmentEndingAt, type Unit, unitsOf } from "./unit.js";
 import { unitUnavailable } from "./unit-loader.js";
 
 /** The nodes, the sink, and the part of the history that a plan is made for. */
@@ -278,4 +276,56 @@ function createComparison(
     }
     return unit === undefined ? { kind: "complete", found } : { kind: "unavailable", unit };
   };
+}
+
+/**
+ * Marks in a sink the history that is loaded into it, so that of two syncs with different histories, which both found an empty sink,
+ * only one loads units.
+ *
+ * @throws `DivergenceError` if another history is marked; nothing was changed then
+ */
+async function markHistory(
+  sink: Pick<Sink, "name" | "markHistory">,
+  { segments }: NodeHistory,
+  { range, replaceFrom }: { readonly range: BlockRange; readonly replaceFrom?: bigint | undefined },
+): Promise<void> {
+  const loaded = segments.filter(({ toBlock }) => toBlock <= range.toBlock);
+  const [first, last] = [loaded[0], loaded.at(-1)];
+  if (first === undefined || last === undefined) {
+    return;
+  }
+  await sink.markHistory?.((marks) => {
+    const kept = marks.filter(({ toBlock }) => replaceFrom === undefined || toBlock < replaceFrom);
+    const other = kept.find((mark) => isOfOtherHistory(mark, segments));
+    if (other !== undefined) {
+      throw historyMarkedError(sink.name, other, segments);
+    }
+    const outside = kept.filter(({ toBlock }) => toBlock < first.fromBlock || toBlock > last.toBlock);
+    const next = [...outside, ...marksOf(loaded)].sort((a, b) => (a.toBlock < b.toBlock ? -1 : 1));
+    const isSame = next.length === marks.length && next.every((mark) => marks.some((known) => isSameMark(mark, known)));
+    return isSame ? undefined : next;
+  });
+}
+
+/** Returns whether a mark lies within the blocks of a history, which has another segment there. */
+function isOfOtherHistory({ toBlock, segmentId }: HistoryMark, segments: readonly Segment[]): boolean {
+  const [first, last] = [segments[0], segments.at(-1)];
+  const isWithin = first !== undefined && last !== undefined && first.fromBlock <= toBlock && toBlock <= last.toBlock;
+  return isWithin && segmentEndingAt(segments, toBlock)?.id !== segmentId;
+}
+
+/**
+ * Returns the marks of a history. A segment names the one before it, so that the last one suffices for a history that is as long. A
+ * shorter one is compared with an earlier mark: these are the closer to each other, the closer they are to the end.
+ */
+function marksOf(segments: readonly Segment[]): HistoryMark[] {
+  const marks = new Set([segments[0], segments.at(-1)]);
+  for (let back = 1; back < segments.length; back *= 2) {
+    marks.add(segments.at(-1 - back));
+  }
+  return [...marks].flatMap((segment) => (segment ? [{ toBlock: segment.toBlock, segmentId: segment.id }] : []));
+}
+
+function isSameMark(a: HistoryMark, b: HistoryMark): boolean {
+  return a.toBlock === b.toBlock && a.segmentId === b.segmentId;
 }

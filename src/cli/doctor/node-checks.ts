@@ -1,13 +1,18 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { type PeerCertificate, TLSSocket } from "node:tls";
 import { CoreService } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
+import type { Profile } from "../../base/profile.js";
+import { connect, timeoutSignal, unixMs } from "../../base/runtime/index.js";
+import { parseCsvName } from "../../data/archive/index.js";
 import { type Client, type Config, createClient, type LoadedConfig, type NodeStatus } from "../../index.js";
 import { transportsOf, urlsOf } from "../../wire/config/config-schema.js";
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { proxyFor, proxyName } from "../../wire/config/proxy.js";
 import { originOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
-import { checkProfile } from "./profile-check.js";
-import { checkTls } from "./tls-check.js";
 
 /**
  * Checks the nodes of a configuration: certificates, proxies, each transport, the chain, the profile, the clock and the rate
@@ -140,4 +145,140 @@ async function checkRate(client: Client, { config }: LoadedConfig, signal: Abort
   const limit = own === undefined ? "" : `; limits.callsPerSecond is ${own}`;
   const finding = left === null ? `the node reports no rate limit${limit}` : `${left} calls left${limit}`;
   return { check, state: "ok", finding };
+}
+
+/**
+ * Compares the profile of the configuration with a node: it exports the newest segment of a small table, and looks at the
+ * name of the first file, which only deployed nodes give a schema version.
+ */
+async function checkProfile(client: Client, loaded: LoadedConfig, signal: AbortSignal): Promise<Finding> {
+  const check = "profile";
+  const { profile } = loaded.config;
+  const origin = originOf(loaded, "profile");
+  const setting = `${profile} (${origin === "default" ? "the default" : `set by ${origin}`})`;
+  let found: Profile | undefined;
+  try {
+    found = await profileOf(client, signal);
+  } catch (reason) {
+    if (!(reason instanceof TradewireError) || signal.aborted) {
+      throw reason;
+    }
+    const finding = `${setting}; the node's behavior is unknown, because a test export failed: ${reason.summary}`;
+    return { check, state: "warning", finding, advice: reason.advice };
+  }
+  if (found === undefined) {
+    return { check, state: "ok", finding: `${setting}; the node has no history to compare it with` };
+  }
+  if (found === profile) {
+    return { check, state: "ok", finding: `${setting}, as the node behaves` };
+  }
+  return {
+    check,
+    state: "failure",
+    finding: `${setting}, but the node behaves as ${found}`,
+    advice: `Use --profile ${found}, or set \`profile\` to "${found}" in the configuration. Otherwise exports or transactions can fail: docs/differences.md lists the differences.`,
+  };
+}
+
+/** Returns the profile that a node follows; undefined if it has no history, or names files in another way. */
+async function profileOf(client: Client, signal: AbortSignal): Promise<Profile | undefined> {
+  const newest = (await client.listSegments({ signal })).at(-1);
+  if (newest === undefined) {
+    return undefined;
+  }
+  const request = { table: "markets", fromBlock: newest.fromHeight, toBlock: newest.toHeight } as const;
+  for await (const { name } of client.exportNetworkHistory(request, { extensions: "optional", signal }).files()) {
+    const parts = parseCsvName(name);
+    return parts && (parts.schemaVersion === undefined ? "specification" : "deployed");
+  }
+  return undefined;
+}
+
+/** A certificate that expires within this time causes a warning, in milliseconds. */
+const EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
+
+/** The certificate and the errors of a TLS server. */
+interface ShownCertificate {
+  readonly certificate: PeerCertificate;
+  /** Why the certificate is not trusted. */
+  readonly problem: string | undefined;
+}
+
+/** Checks the certificate of a node with an https URL. */
+async function checkTls(
+  url: string,
+  endpoint: "grpc" | "rest",
+  config: Config,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  if (new URL(url).protocol !== "https:") {
+    return undefined;
+  }
+  const check = `TLS ${url}`;
+  const proxy = proxyFor(config.proxy, url);
+  if (proxy !== undefined) {
+    return { check, state: "ok", finding: `not shown through the proxy ${proxyName(proxy)}; each call verifies it` };
+  }
+  const limit = AbortSignal.any([signal, timeoutSignal(config.timeouts.connectMs)]);
+  try {
+    return findingOnCertificate(check, await shownBy(url, config[endpoint]?.tls ?? {}, limit));
+  } catch (reason) {
+    signal.throwIfAborted();
+    const why = limit.aborted ? "no response in time" : reason instanceof Error ? reason.message : String(reason);
+    return {
+      check,
+      state: "failure",
+      finding: why,
+      advice: "Check the URL, and that the server speaks TLS on this port.",
+    };
+  }
+}
+
+type Tls = NonNullable<NonNullable<Config["grpc"]>["tls"]>;
+
+async function shownBy(url: string, { ca, caFile, serverName }: Tls, signal: AbortSignal): Promise<ShownCertificate> {
+  const { hostname, port } = new URL(url);
+  const own = typeof ca === "function" ? await ca() : ca;
+  const authorities = caFile === undefined ? own : await readFile(caFile, { encoding: "utf8", signal });
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const socket = connect({
+    host,
+    port: Number(port || 443),
+    tls: {
+      // An address is no server name, but may be in the certificate.
+      ...((serverName !== undefined || isIP(host) === 0) && { servername: serverName ?? host }),
+      ALPNProtocols: ["h2", "http/1.1"],
+      ...(authorities !== undefined && { ca: authorities }),
+      // The certificate is only looked at: nothing is sent, and an untrusted one is what the check is for.
+      rejectUnauthorized: false,
+    },
+  });
+  try {
+    await once(socket, "secureConnect", { signal });
+    if (!(socket instanceof TLSSocket)) {
+      throw new TypeError("the socket does not use TLS");
+    }
+    const { authorized, authorizationError } = socket;
+    return { certificate: socket.getPeerCertificate(), problem: authorized ? undefined : String(authorizationError) };
+  } finally {
+    socket.destroy();
+  }
+}
+
+function findingOnCertificate(check: string, { certificate, problem }: ShownCertificate): Finding {
+  const until = new Date(certificate.valid_to);
+  const leftMs = until.getTime() - unixMs();
+  const date = until.toISOString().slice(0, 10);
+  if (leftMs < 0) {
+    const advice = "Ask the server's operator to renew the certificate, and check the clock of this machine.";
+    return { check, state: "failure", finding: `the certificate expired on ${date}`, advice };
+  }
+  if (problem !== undefined) {
+    const advice = "If you trust the server, set --ca-file to the file of its certificate authority.";
+    return { check, state: "failure", finding: `the certificate is not trusted: ${problem}`, advice };
+  }
+  if (leftMs < EXPIRES_SOON_MS) {
+    return { check, state: "warning", finding: `the certificate expires on ${date}`, advice: "Renew it soon." };
+  }
+  return { check, state: "ok", finding: `the certificate is trusted, and expires on ${date}` };
 }

@@ -1,4 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import type { ProposalSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
   type InputData,
   InputDataSchema,
@@ -12,8 +13,8 @@ import {
   type Problem,
 } from "../../trade/transaction/check/index.js";
 import { verify } from "../../trade/transaction/proof-of-work.js";
-import type { ChainIdPrefix } from "../../trade/transaction/signature.js";
 import {
+  type ChainIdPrefix,
   chainIdPrefixOf,
   SIGNATURE_ALGORITHM,
   SIGNATURE_VERSION,
@@ -21,7 +22,6 @@ import {
 } from "../../trade/transaction/signature.js";
 import { commandName, isValidatorCommand, unsupportedProblem } from "./command-names.js";
 import { type EligibilityOptions, eligibilityProblem } from "./eligibility.js";
-import { proposalProblems } from "./proposal-form.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./recent-blocks.js";
 import type { SpamPolicies } from "./spam-policies.js";
 
@@ -328,4 +328,37 @@ function propertyOf(problem: Problem | NetworkProblem): string {
   return "property" in problem
     ? problem.property
     : problem.path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const REQUIRED = "is required";
+const POSITIVE = "must be positive";
+
+/** Checks the form of a proposal, as far as the local node uses it (`commands/proposal_submission.go`). */
+function proposalProblems({ terms }: ProposalSubmission): readonly Problem[] {
+  const path = "proposalSubmission.terms";
+  if (terms === undefined || terms.change.case === undefined) {
+    return [{ path: terms === undefined ? path : `${path}.change`, message: REQUIRED }];
+  }
+  const { change, closingTimestamp, enactmentTimestamp } = terms;
+  const problems: Problem[] = [];
+  const check = (isRight: boolean, field: string, message: string) => {
+    if (!isRight) {
+      problems.push({ path: `${path}.${field}`, message });
+    }
+  };
+  switch (change.case) {
+    case "newMarket":
+    case "updateMarket":
+    case "updateNetworkParameter":
+      check(closingTimestamp > 0n, "closingTimestamp", POSITIVE);
+      check(enactmentTimestamp > 0n, "enactmentTimestamp", POSITIVE);
+      check(closingTimestamp <= enactmentTimestamp, "closingTimestamp", "cannot be after enactment time");
+      check(change.value.changes !== undefined, `change.${change.case}.changes`, REQUIRED);
+  }
+  if (change.case === "newMarket") {
+    const decimals = change.value.changes?.positionDecimalPlaces ?? 0n;
+    const field = "change.newMarket.changes.positionDecimalPlaces";
+    check(decimals > -7n && decimals < 7n, field, "must be between -7 and 7");
+  }
+  return problems;
 }

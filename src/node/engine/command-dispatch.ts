@@ -1,5 +1,8 @@
-import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { create } from "@bufbuild/protobuf";
+import type { BatchMarketInstructions, UpdatePartyProfile } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { PartyProfileUpdatedSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { PartyProfileSchema } from "../../../gen/vega/vega_pb.js";
 import {
   type CommandIdentifiers,
   commandIdentifiers,
@@ -8,7 +11,6 @@ import {
 import { cancelTransfer, submitTransfer, withdraw } from "./banking.js";
 import type { ExecutionContext } from "./engine-state.js";
 import { cancelOrders } from "./order-commands.js";
-import { updateProfile } from "./party-commands.js";
 import { submitProposal, vote } from "./proposals.js";
 import { amendAndTrigger, cancelStopOrders, submitAndTrigger, submitStopOrders } from "./stop-orders.js";
 
@@ -149,4 +151,26 @@ function applyInstructions(instructions: readonly Instruction[]): CommandResult 
     return { status: "success" };
   }
   return { status: errors.length < instructions.length ? "partial" : "failure", errors };
+}
+
+/** Updates a party's profile (`core/parties/engine.go`). Aliases are unique. */
+function updateProfile(
+  context: ExecutionContext,
+  partyId: string,
+  { alias, metadata }: UpdatePartyProfile,
+): string | undefined {
+  const { profiles } = context.state;
+  const reason =
+    alias === "network"
+      ? "this alias is reserved"
+      : alias !== "" && [...profiles.values()].some((other) => other.partyId !== partyId && other.alias === alias)
+        ? `alias "${alias}" is already taken`
+        : undefined;
+  if (reason !== undefined) {
+    return `couldn't update profile: invalid profile update: ${reason}`;
+  }
+  const updatedProfile = create(PartyProfileSchema, { partyId, alias, metadata });
+  profiles.set(partyId, updatedProfile);
+  context.emit({ case: "partyProfileUpdated", value: create(PartyProfileUpdatedSchema, { updatedProfile }) });
+  return undefined;
 }

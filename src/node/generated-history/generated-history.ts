@@ -1,7 +1,16 @@
 import { create } from "@bufbuild/protobuf";
-import { BeginBlockSchema, type StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import {
+  BeginBlockSchema,
+  type CheckpointEvent,
+  CheckpointEventSchema,
+  DelegationBalanceEventSchema,
+  RewardPayoutEventSchema,
+  type StopOrderEvent,
+} from "../../../gen/vega/events/v1/events_pb.js";
+import { LiquidityProvision_Status, LiquidityProvisionSchema, PeggedReference } from "../../../gen/vega/vega_pb.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { Block, BlockEvent, Event } from "../world/block-event.js";
+import { epochOf } from "../world/epochs.js";
 import type { Placed, Timeline, TimelinePlace } from "../world/timeline.js";
 import type { FinalState, WorldHistory } from "../world/world.js";
 import {
@@ -18,7 +27,6 @@ import {
   withdrawalEvent,
 } from "./generated-accounts.js";
 import { generatedAssets, generatedMarket } from "./generated-markets.js";
-import { delegationEvent, generatedCheckpoint, liquidityEvent, rewardEvent } from "./generated-network.js";
 import { generatedPendingStopOrders, generatedStopOrders } from "./generated-stop-orders.js";
 import {
   blockIndex,
@@ -33,7 +41,23 @@ import {
   tradePrice,
 } from "./generated-trading.js";
 import { networkParameters } from "./network-parameters.js";
-import { blockEvent, blockTime, COUNT, generatedBlock, numberOf, once, partyId } from "./seeded-values.js";
+import {
+  assetId,
+  blockEvent,
+  blockTime,
+  COUNT,
+  decimal,
+  freeText,
+  generatedBlock,
+  hashOf,
+  marketId,
+  numberedId,
+  numberOf,
+  once,
+  partyId,
+  pick,
+  scatter,
+} from "./seeded-values.js";
 
 /** State at the end of the generated history. Large parts are generated on first access. */
 interface GeneratedFinalState extends FinalState {
@@ -315,4 +339,75 @@ function within(height: bigint, first: bigint, last: bigint): bigint {
 function isBehind(place: TimelinePlace, { height, index }: TimelinePlace, newestFirst: boolean): boolean {
   const distance = place.height === height ? place.index - index : Number(place.height - height);
   return newestFirst ? distance < 0 : distance > 0;
+}
+
+/** Generates a checkpoint. */
+function generatedCheckpoint({ height, hash }: Block): CheckpointEvent {
+  return create(CheckpointEventSchema, {
+    hash: hashOf(`checkpoint:${height}`),
+    blockHash: hash.toUpperCase(), // In the consensus engine's format; snapshots use lower case.
+    blockHeight: height,
+  });
+}
+
+/** Generates a delegation in the block's epoch. */
+function delegationEvent({ height }: Block): Event {
+  const k = blockIndex(height);
+  const value = create(DelegationBalanceEventSchema, {
+    party: partyId(k),
+    nodeId: nodeId(k),
+    epochSeq: String(epochOf(height)),
+    amount: `${scatter(1, 90_000, k)}000000000000000000`,
+  });
+  return { case: "delegationBalance", value };
+}
+
+/** Generates a reward payout for the block's epoch. */
+function rewardEvent({ height, time }: Block): Event {
+  const k = blockIndex(height);
+  const value = create(RewardPayoutEventSchema, {
+    party: partyId(k),
+    asset: assetId(k),
+    epochSeq: String(epochOf(height)),
+    amount: String(scatter(1, 90_000_000, k)),
+    percentOfTotalReward: decimal(scatter(1, 10_000, k), 3),
+    rewardType: pick(["ACCOUNT_TYPE_GLOBAL_REWARD", "ACCOUNT_TYPE_REWARD_MAKER_PAID_FEES"], k),
+    timestamp: time,
+    lockedUntilEpoch: String(epochOf(height) + 30n),
+    quantumAmount: String(scatter(1, 9_000_000, k)),
+    ...(k % 4 === 0 && { gameId: hashOf(`game:${k % 7}`) }),
+  });
+  return { case: "rewardPayout", value };
+}
+
+/** Generates a liquidity provision, which has four versions in consecutive blocks. */
+function liquidityEvent({ height, time }: Block): Event {
+  const k = blockIndex(height);
+  const number = Math.floor(k / 4);
+  const value = create(LiquidityProvisionSchema, {
+    id: numberedId("liquidity_provision", number),
+    partyId: partyId(number),
+    createdAt: time - BigInt(k % 4) * 1_000_000_000n,
+    updatedAt: time,
+    marketId: marketId(number % COUNT.market),
+    commitmentAmount: String(scatter(1_000_000, 9_000_000, k)),
+    fee: decimal(scatter(1, 90, k), 4),
+    buys: [{ liquidityOrder: { reference: PeggedReference.BEST_BID, proportion: k % 20, offset: String(k % 9) } }],
+    version: BigInt(1 + (k % 4)),
+    status: pick(
+      [
+        LiquidityProvision_Status.PENDING,
+        LiquidityProvision_Status.ACTIVE,
+        LiquidityProvision_Status.ACTIVE,
+        LiquidityProvision_Status.CANCELLED,
+      ],
+      k,
+    ),
+    reference: freeText(k + 2),
+  });
+  return { case: "liquidityProvision", value };
+}
+
+function nodeId(number: number): string {
+  return hashOf(`node:${number % 13}`);
 }

@@ -1,23 +1,25 @@
 import { createHash } from "node:crypto";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { RequestError, TradewireError } from "../../base/errors/index.js";
+import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { CommandError, PolicyError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { invalidTypeError } from "../../base/input/assert.js";
 import { isBytes } from "../../base/input/is-bytes.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { withEnding } from "../../base/signal/ending.js";
 import { wait } from "../../base/signal/wait.js";
+import { commandProblems } from "../transaction/check/index.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
 import { readCommand } from "../transaction/input-data.js";
+import { chainIdPrefixOf } from "../transaction/signature.js";
 import { type Effects, evaluate } from "./evaluate.js";
 import type { MarketRules, SignedTransaction, UnseenPart } from "./guard-state.js";
 import { type Guard, type GuardServices, type GuardSettings, validateMode } from "./guard-types.js";
 import { killSwitch } from "./kill.js";
 import { createLedger, momentNow } from "./ledger.js";
 import { createPolicyMarkets } from "./market-rules.js";
-import { readMessage } from "./message.js";
 import { lookAtNode, type ObservedCalls } from "./observe-node.js";
 
 /** The time between two looks at the node, in milliseconds. */
@@ -152,4 +154,47 @@ function requireOpen(closing: AbortSignal): void {
   if (closing.aborted) {
     throw new RequestError("the guard was closed", { advice: "Sign before close(). Nothing was signed." });
   }
+}
+
+/**
+ * Reads a message to sign. Only bytes are accepted that the library itself would serialize for the same command, so
+ * that nothing can be hidden in unknown or repeated fields.
+ *
+ * @throws {@link PolicyError} if it cannot be read, or is for another chain
+ * @throws {@link CommandError} if the command is wrong
+ */
+function readMessage(message: Uint8Array, chainId: string): InputData {
+  const prefix = chainIdPrefixOf(chainId);
+  if (!Buffer.from(prefix).equals(message.subarray(0, prefix.length))) {
+    const what = `the message does not begin with the chain ID ${chainId}`;
+    throw refused("chainId", chainId, what);
+  }
+  const bytes = message.subarray(prefix.length);
+  const inputData = decodeInputData(bytes);
+  const written = inputData && toBinary(InputDataSchema, inputData, { writeUnknownFields: false });
+  if (inputData === undefined || written === undefined || !Buffer.from(written).equals(bytes)) {
+    throw refused("message", "", "the message is not input data, or has fields that this version does not know");
+  }
+  const { command, nonce, blockHeight } = inputData;
+  if (command.case === undefined || nonce === 0n || blockHeight === 0n) {
+    throw refused("message", "", "the message has no command, no nonce or no block height");
+  }
+  const problems = commandProblems(command);
+  if (problems.length > 0) {
+    throw new CommandError(problems);
+  }
+  return inputData;
+}
+
+function decodeInputData(bytes: Uint8Array): InputData | undefined {
+  try {
+    return fromBinary(InputDataSchema, bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(rule: string, limit: string, what: string): PolicyError {
+  const advice = "Sign only transactions of version TX_VERSION_V3 that this library creates. Nothing was signed.";
+  return new PolicyError({ rule, limit, value: "", headline: `the guard refuses to sign: ${what}`, advice });
 }

@@ -9,10 +9,37 @@ import type { Hooks } from "../hooks.js";
 import { libraryErrorIn } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { isRepeatable, methodName, streamsRequests } from "../method.js";
-import { createRetryBudget } from "./retry-budget.js";
 
 /** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
 const MAX_RETRY_AFTER_MS = 600_000;
+
+/** The budget of a client's retries. */
+interface RetryBudget {
+  /** Returns whether a call that was sent may be retried. */
+  allowsRetry(): boolean;
+  onSuccess(): void;
+  /** Records an attempt that was sent and that failed in a way that a retry could fix. */
+  onFailure(): void;
+}
+
+/**
+ * Creates a retry budget: the token bucket of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md, "Throttling
+ * Retry Attempts"). Each failure takes a token, each success returns a part of one, and calls are retried while more than half of
+ * the tokens are left. A node where most calls fail gets few retries; in the long run, a node gets at most `tokenRatio` times as
+ * many retries as other calls.
+ */
+function createRetryBudget(maxTokens: number, tokenRatio: number): RetryBudget {
+  let tokens = maxTokens;
+  return {
+    allowsRetry: () => tokens > maxTokens / 2,
+    onSuccess() {
+      tokens = Math.min(tokens + tokenRatio, maxTokens);
+    },
+    onFailure() {
+      tokens = Math.max(tokens - 1, 0);
+    },
+  };
+}
 
 /** The retry options of {@link retryInterceptor}. Those of the budget have the configuration's defaults. */
 export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Partial<RetryConfig>;
