@@ -25,15 +25,15 @@ export const sections: readonly Section[] = [
     title: "How-to guides",
     groups: [
       { title: "How-to guides", pages: docs("guide") },
-      { title: "Load history", pages: docs("exports", "rows", "long-exports", "follow", "ledger") },
+      { title: "Load history", pages: docs("exports", "ledger") },
       {
         title: "Fill tables",
-        pages: docs("sync", "sync-duckdb", "sync-parquet", "sync-queries", "sync-queue", "sync-watch", "sync-large"),
+        pages: docs("sync", "sync-duckdb", "sync-parquet", "sync-queries", "sync-queue"),
       },
-      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer", "decimals") },
+      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer") },
       { title: "Watch", pages: docs("live", "state") },
-      { title: "Call any method", pages: docs("api", "listings", "regenerate", "transport", "curl") },
-      { title: "Run and test", pages: docs("troubleshooting", "nodes", "observability", "testing") },
+      { title: "Call any method", pages: docs("api", "listings", "transport") },
+      { title: "Run and test", pages: docs("nodes", "observability", "testing") },
     ],
   },
   {
@@ -41,18 +41,18 @@ export const sections: readonly Section[] = [
     groups: [
       {
         title: "Reference",
-        pages: docs("reference", "command", "call", "configuration", "errors", "exit-codes", "tables"),
+        pages: docs("command", "call", "configuration", "errors", "exit-codes", "tables"),
       },
-      { title: "The local node", pages: docs("devnode", "devnode-history") },
+      { title: "The local node", pages: docs("devnode") },
     ],
   },
   {
     title: "Explanation",
     groups: [
-      { title: "The network", pages: docs("network-history", "values") },
+      { title: "The network", pages: docs("network-history", "values", "transactions-explained") },
       {
         title: "Explanation",
-        pages: [...docs("project", "architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
+        pages: [...docs("architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
       },
       { title: "Project", pages: ["CONTRIBUTING.md", "CHANGELOG.md"] },
     ],
