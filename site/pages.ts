@@ -18,21 +18,21 @@ export const sections: readonly Section[] = [
   {
     title: "Tutorials",
     groups: [
-      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot", "tour", "javascript") },
+      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot", "javascript") },
     ],
   },
   {
     title: "How-to guides",
     groups: [
       { title: "How-to guides", pages: docs("guide") },
-      { title: "Load history", pages: docs("exports", "ledger") },
+      { title: "Load history", pages: docs("exports") },
       {
         title: "Fill tables",
-        pages: docs("sync", "sync-duckdb", "sync-parquet", "sync-queries", "sync-queue"),
+        pages: docs("sync", "sync-files", "sync-queue"),
       },
-      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer") },
+      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards") },
       { title: "Watch", pages: docs("live", "state") },
-      { title: "Call any method", pages: docs("api", "listings", "transport") },
+      { title: "Call any method", pages: docs("call", "listings", "transport") },
       { title: "Run and test", pages: docs("nodes", "observability", "testing") },
     ],
   },
@@ -41,7 +41,7 @@ export const sections: readonly Section[] = [
     groups: [
       {
         title: "Reference",
-        pages: docs("command", "call", "configuration", "errors", "exit-codes", "tables"),
+        pages: docs("command", "configuration", "errors", "tables"),
       },
       { title: "The local node", pages: docs("devnode") },
     ],
