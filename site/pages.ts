@@ -18,7 +18,7 @@ export const sections: readonly Section[] = [
   {
     title: "Tutorials",
     groups: [
-      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot", "javascript") },
+      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot") },
     ],
   },
   {
