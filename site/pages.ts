@@ -17,9 +17,7 @@ const docs = (...names: string[]): readonly string[] => names.map((name) => `doc
 export const sections: readonly Section[] = [
   {
     title: "Tutorials",
-    groups: [
-      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot") },
-    ],
+    groups: [{ title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot") }],
   },
   {
     title: "How-to guides",
