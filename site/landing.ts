@@ -33,8 +33,8 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
       },
       actions: [
         { theme: "brand", text: "Get started", link: "/getting-started" },
-        { theme: "alt", text: "Guides", link: "/guide" },
-        { theme: "alt", text: "Reference", link: "/reference" },
+        { theme: "alt", text: "Guide", link: "/guide" },
+        { theme: "alt", text: "Commands", link: "/command" },
       ],
     },
     features: [
@@ -54,7 +54,7 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
       {
         title: "Call any method",
         details: "All 150 methods of the node, typed, with one interface over gRPC and over REST.",
-        link: "/api",
+        link: "/call",
         linkText: "Call the node",
       },
     ],

@@ -17,23 +17,21 @@ const docs = (...names: string[]): readonly string[] => names.map((name) => `doc
 export const sections: readonly Section[] = [
   {
     title: "Tutorials",
-    groups: [
-      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot", "tour", "javascript") },
-    ],
+    groups: [{ title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot") }],
   },
   {
     title: "How-to guides",
     groups: [
       { title: "How-to guides", pages: docs("guide") },
-      { title: "Load history", pages: docs("exports", "rows", "long-exports", "follow", "ledger") },
+      { title: "Load history", pages: docs("exports") },
       {
         title: "Fill tables",
-        pages: docs("sync", "sync-duckdb", "sync-parquet", "sync-queries", "sync-queue", "sync-watch", "sync-large"),
+        pages: docs("sync", "sync-files", "sync-queue"),
       },
-      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer", "decimals") },
+      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards") },
       { title: "Watch", pages: docs("live", "state") },
-      { title: "Call any method", pages: docs("api", "listings", "regenerate", "transport", "curl") },
-      { title: "Run and test", pages: docs("troubleshooting", "nodes", "observability", "testing") },
+      { title: "Call any method", pages: docs("call", "listings", "transport") },
+      { title: "Run and test", pages: docs("nodes", "observability", "testing") },
     ],
   },
   {
@@ -41,18 +39,18 @@ export const sections: readonly Section[] = [
     groups: [
       {
         title: "Reference",
-        pages: docs("reference", "command", "call", "configuration", "errors", "exit-codes", "tables"),
+        pages: docs("command", "configuration", "errors", "tables"),
       },
-      { title: "The local node", pages: docs("devnode", "devnode-history") },
+      { title: "The local node", pages: docs("devnode") },
     ],
   },
   {
     title: "Explanation",
     groups: [
-      { title: "The network", pages: docs("network-history", "values") },
+      { title: "The network", pages: docs("network-history", "values", "transactions-explained") },
       {
         title: "Explanation",
-        pages: [...docs("project", "architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
+        pages: [...docs("architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
       },
       { title: "Project", pages: ["CONTRIBUTING.md", "CHANGELOG.md"] },
     ],

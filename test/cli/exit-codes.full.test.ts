@@ -551,14 +551,14 @@ describe("the exit code", () => {
     expect((await declaredCommands()).filter((name) => !names.has(name))).toEqual([]);
   });
 
-  test("is listed in docs/exit-codes.md (run this file with WRITE_TABLE=1 to write it)", async () => {
+  test("is listed in test/cli/exit-codes.md (run this file with WRITE_TABLE=1 to write it)", async () => {
     const head = `| command | | ${Object.values(OUTPUTS).join(" | ")} |\n|---|---|${"---|".repeat(outputs.length)}\n`;
     const table = head + ROWS.map((row) => observed.get(row)).join("");
-    const page = await readFile("docs/exit-codes.md", "utf8");
+    const page = await readFile("test/cli/exit-codes.md", "utf8");
     const written = page.replace(/^\| command \|.*?\n(?=\n|$(?![\s\S]))/ms, () => table);
     if (process.env["WRITE_TABLE"] === "1") {
-      await writeFile("docs/exit-codes.md", written);
+      await writeFile("test/cli/exit-codes.md", written);
     }
-    expect(await readFile("docs/exit-codes.md", "utf8")).toBe(written);
+    expect(await readFile("test/cli/exit-codes.md", "utf8")).toBe(written);
   });
 });

@@ -19,7 +19,7 @@ let folder: string;
 let node: TestNode;
 const received: JsonObject[] = [];
 
-/** Copy the example to a folder of its own, and do there what docs/regenerate.md says, with the project's own tools. */
+/** Copy the example to a folder of its own, and do there what docs/transport.md says, with the project's own tools. */
 beforeAll(async () => {
   ({ folder } = await installExample("regenerate"));
   await buf("generate");

@@ -49,7 +49,7 @@ export async function openNetwork({ host, ports, user, database }) {
   } catch (error) {
     await core.close();
     throw new NoNetworkError(
-      `no network answers at ${urls.coreGrpc} (${error.message.split("\n")[0]}): start one as docs/testing.md describes under "Against the real network", or give --host and the ports`,
+      `no network answers at ${urls.coreGrpc} (${error.message.split("\n")[0]}): start one as CONTRIBUTING.md describes under "Against the real network", or give --host and the ports`,
     );
   }
   const { chainId } = block;

@@ -1,4 +1,4 @@
-// Tests the built package against a real network of v0.78.0. See docs/testing.md, "Against the real network".
+// Tests the built package against a real network of v0.78.0. See CONTRIBUTING.md, "Against the real network".
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The cases of the contract whose outcome differs from Node's, by runtime. docs/javascript.md says what that means. */
+/** The cases of the contract whose outcome differs from Node's, by runtime. docs/dependencies.md says what that means. */
 export const known = {
   bun: [
     "the connection is cut before the answer's first message",

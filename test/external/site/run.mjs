@@ -85,11 +85,11 @@ async function finds(term, place) {
   await page.close();
 }
 
-/** The last name of a long page, so that the page has been scrolled. */
+/** A name of a long page. */
 async function showsTypes() {
   const page = await open(DESKTOP);
   await page.goto(`${origin}/exports.html`);
-  const name = page.locator(".twoslash-hover").last();
+  const name = page.locator(".twoslash-hover", { hasText: /^entries$/ }).last();
   const type = () => name.evaluate((element) => getComputedStyle(element, "::after").content);
   assert.equal(await type(), "none");
   await name.hover();

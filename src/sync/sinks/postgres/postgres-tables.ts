@@ -225,7 +225,7 @@ async function runAll(client: PoolClient, statements: readonly string[]): Promis
 }
 
 /**
- * The columns of the indexes for common queries, in addition to the primary keys. docs/sync-queries.md lists these queries.
+ * The columns of the indexes for common queries, in addition to the primary keys. docs/sync.md lists these queries.
  */
 const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string[])[] } = {
   trades: [["vega_time"], ["market_id", "vega_time"], ["buyer", "vega_time"], ["seller", "vega_time"]],

@@ -86,7 +86,7 @@ const nodesOf = (plan: Plan): string[] => [plan["Node Type"], ...(plan.Plans ?? 
 it(
   "answers the documented questions without reading a whole table",
   async () => {
-    const docs = await readFile("docs/sync-queries.md", "utf8");
+    const docs = await readFile("docs/sync.md", "utf8");
     const questions = [...docs.matchAll(/^SELECT .*;$/gmu)].map(([text]) => text);
     expect(questions).toHaveLength(12);
     await withSink(
