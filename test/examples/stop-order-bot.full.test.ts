@@ -130,7 +130,7 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   running.child.kill("SIGTERM");
   await until("stop order taken back");
   expect(await running.ended).toMatchObject({ code: 0, err: "" });
-  expect(await liveTriggers(client)).toEqual([]);
+  await eventually(async () => (await liveTriggers(client)).length === 0);
   expect(await position(client)).toBe(5n);
   await node.close();
   await rm(dataDir, { recursive: true });
