@@ -292,6 +292,10 @@ describe("a position", () => {
     await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
     await holding.holdNext(); // The renewal, which replaces the stop orders.
     const submitting = leases.submit(limitOrder({ side: Side.SELL, price: "9000000000" }));
+    const before = events.length;
+    holding.letGo();
+    await holding.holdNext(); // The order, so that the network executes the renewal first.
+    await eventually(() => events.slice(before).some(({ kind }) => kind === "renewed"));
     holding.letGo();
     expect(await submitting).toMatchObject({ status: "executed", reason: undefined });
     await passes(started, TIMES.renewEveryMs);

@@ -272,11 +272,11 @@ describe("a transaction that no block had taken when the events were lost", () =
   });
 });
 
-/** Wait until a transaction waits for a block. */
-async function backlog(node: Devnode): Promise<void> {
+/** Wait until so many transactions wait for a block. */
+async function backlog(node: Devnode, length = 1n): Promise<void> {
   await using client = clientOf(node);
   const core = client.service(CoreService);
-  await eventually(async () => (await core.statistics({})).statistics?.backlogLength !== 0n);
+  await eventually(async () => ((await core.statistics({})).statistics?.backlogLength ?? 0n) >= length);
 }
 
 /** Send a command, and cut the connection before the block that carries it out. */
@@ -326,15 +326,17 @@ test("a transaction that no block takes until it is too old has failed", async (
   await using node = await startDevnode({ blockMs: 0, profile: "deployed" });
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, profile: "deployed" });
   using signer = await signerFromMnemonic(node.mnemonic);
-  // Too many for one block's hash are taken into the mempool, and dropped when the block is made.
-  const form = { signer, block: await lastBlock(client), chainIdPrefix: "signature-only" } as const;
   let size = 0n;
   const numbered = () => {
     size += 1n; // An equal command that is executed leaves the others in doubt.
     return { case: "orderSubmission", value: order(market, size) } as const;
   };
+  await whileBlocks(node, client.sendCommand(numbered(), { signer, until: "executed" })); // The stream is open now.
+  // Too many for one block's hash are taken into the mempool, and dropped when the block is made.
+  const form = { signer, block: await lastBlock(client), chainIdPrefix: "signature-only" } as const;
   const signed = await Promise.all(Array.from({ length: 12 }, () => createTransaction(numbered(), form)));
   const sending = signed.map((tx) => client.submitTransaction({ tx, type: 2 }, { until: "executed" }));
+  await backlog(node, 12n);
   // The blocks are far faster than those of the chain before, which took a second each.
   const outcomes = await whileBlocks(node, Promise.all(sending), 1);
   const dropped = outcomes.flatMap(({ outcome }) => (outcome.status === "executed" ? [] : [outcome]));
