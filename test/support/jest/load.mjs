@@ -10,15 +10,10 @@ if (process.send !== undefined) {
   process.once("exit", (code) => process.reallyExit(code));
 }
 
-// Servers of tests are disposed of by what their input settles. Node's heap is damaged if a session is destroyed while its input is
-// processed; see src/base/runtime/http2-session.ts.
+// Servers of tests are disposed of by what their input settles.
+const { destroyAfterInput } = await import("../../../src/base/runtime/http2-session.ts");
 for (const name of ["createServer", "createSecureServer"]) {
   const create = http2[name];
-  http2[name] = (...args) => create(...args).on("session", destroyAfterInput);
+  http2[name] = (...args) => create(...args).on("session", (session) => destroyAfterInput(session));
 }
 syncBuiltinESMExports();
-
-function destroyAfterInput(session) {
-  const destroy = session.destroy.bind(session);
-  session.destroy = (...reason) => void setImmediate(() => destroy(...reason));
-}
