@@ -1,6 +1,8 @@
 import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import { type Side, type StopOrder, StopOrder_Status, StopOrder_TriggerDirection } from "../../../gen/vega/vega_pb.js";
 import { wait } from "../../base/signal/wait.js";
+import type { BlockWatch } from "../live/block-watch.js";
+import { followBlocks } from "../live/follow-blocks.js";
 import { type BlockClocks, untilListed } from "../live/listed-blocks.js";
 import type { Accounts } from "../market/account.js";
 import type { AccountView } from "../market/account-state.js";
@@ -14,8 +16,8 @@ import { FAR_PRICE, STOP_ORDER_REFERENCE } from "./renewal-plan.js";
 export interface AccountServices extends LeaseEvents, Pick<BlockClocks, "core"> {
   readonly accounts: Accounts;
   readonly data: LeaseDataService;
-  /** Waits until the events of stop orders arrive. */
-  readonly ready: (signal: AbortSignal) => Promise<void>;
+  /** The events of stop orders. */
+  readonly watch: BlockWatch;
 }
 
 /** The time before the account is observed again after its stream has failed, in milliseconds. */
@@ -73,7 +75,7 @@ function directionsOf({ positions }: AccountView): string {
 async function adopt(
   state: LeaseState,
   view: AccountView,
-  { core, data, ready }: AccountServices,
+  { core, data, watch }: AccountServices,
   settings: LeaseSettings,
   signal: AbortSignal,
 ): Promise<void> {
@@ -85,18 +87,34 @@ async function adopt(
   if (settings.flattenAfterMs.length === 0) {
     return;
   }
-  await ready(signal);
-  await untilListed({ core, data }, { signal }); // Of later stop orders there are events.
-  const filter = { partyIds: [settings.signing.signer.publicKey], statuses: [StopOrder_Status.PENDING] };
-  const { orders } = await data.listStopOrders(
-    { filter, pagination: { first: MAX_STOP_ORDERS, newestFirst: true } },
-    { signal },
-  );
-  for (const { node } of orders?.edges ?? []) {
-    const { stopOrder, submission } = node ?? {};
-    if (stopOrder !== undefined && submission !== undefined && adoptStop(state, { stopOrder, submission }, settings)) {
-      adoptTrigger(state, view, stopOrder, submission.side);
+  const { publicKey } = settings.signing.signer;
+  const ended = new Set<string>(); // The listing may be behind the events.
+  const unfollow = followBlocks(watch, signal, {
+    stopOrder({ stopOrder }) {
+      if (stopOrder?.partyId === publicKey && stopOrder.status !== StopOrder_Status.PENDING) {
+        ended.add(stopOrder.id);
+      }
+    },
+  });
+  try {
+    await watch.ready(signal);
+    await untilListed({ core, data }, { signal }); // Of later stop orders there are events.
+    const filter = { partyIds: [publicKey], statuses: [StopOrder_Status.PENDING] };
+    const { orders } = await data.listStopOrders(
+      { filter, pagination: { first: MAX_STOP_ORDERS, newestFirst: true } },
+      { signal },
+    );
+    for (const { node } of orders?.edges ?? []) {
+      const { stopOrder, submission } = node ?? {};
+      if (stopOrder === undefined || submission === undefined || ended.has(stopOrder.id)) {
+        continue;
+      }
+      if (adoptStop(state, { stopOrder, submission }, settings)) {
+        adoptTrigger(state, view, stopOrder, submission.side);
+      }
     }
+  } finally {
+    unfollow();
   }
 }
 
@@ -120,7 +138,7 @@ export function adoptStop(
   }
   const { id, marketId, expiresAt } = stopOrder;
   if (!state.stops.has(id)) {
-    state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed" });
+    state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed", isCanceling: false });
   }
   return true;
 }

@@ -78,7 +78,7 @@ export function keepLeases(
   const state = createLeaseState();
   const data = node.service(TradingDataService);
   const limits = createLimits(data);
-  const own = { node, core: node.service(CoreService), data, accounts, emit, limits, ready: node.watch.ready };
+  const own = { node, core: node.service(CoreService), data, accounts, emit, limits, watch: node.watch };
   const sender = createLeaseSender(state, services, settings, own);
   const renewing = linkedController(closing);
   const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);

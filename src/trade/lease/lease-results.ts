@@ -39,12 +39,19 @@ export function noteSigned(
       state.orders.set(order.id, { ...known, expiresAt });
     }
   }
+  for (const { id } of batch.cancelledStops) {
+    const stop = state.stops.get(id);
+    if (stop !== undefined) {
+      state.stops.set(id, { ...stop, isCanceling: true });
+    }
+  }
   for (const { path, id } of parts) {
     const index = indexIn(path, "stopOrdersSubmission");
     const stop = index === undefined ? undefined : batch.submittedStops[index];
     if (id !== undefined && stop !== undefined) {
       const { side, afterMs } = stop;
-      state.stops.set(id, { id, marketId, side, expiresAt: after(time, afterMs), status: "sent" });
+      const stopExpiresAt = after(time, afterMs);
+      state.stops.set(id, { id, marketId, side, expiresAt: stopExpiresAt, status: "sent", isCanceling: false });
     } else if (id !== undefined && submitted !== undefined && indexIn(path, "submissions") === 0) {
       state.orders.set(id, { id, marketId, side: submitted.side, expiresAt });
     }

@@ -30,6 +30,8 @@ export interface LeasedStop {
    * - `void`: the network has reported it as canceled, so its expiry has no effect. It may still be in the network's pool.
    */
   readonly status: "sent" | "placed" | "void";
+  /** Whether a transaction that was signed cancels it. */
+  readonly isCanceling: boolean;
 }
 
 /** The price at which a stop order submits its order before it expires. */

@@ -125,14 +125,20 @@ export function planOpening(
 }
 
 /**
- * Returns the stop orders of a market that may be pending, those that the network most likely has first: placed ones,
- * then the latest ones, whose transaction has canceled the others. The order matters because a batch may have space for
- * the first ones only, and the network refuses new stop orders once it has as many as it allows.
+ * Returns the stop orders of a market that may be pending, those that the network most likely has first: those that no
+ * transaction cancels so far, then placed ones, in case those transactions are not executed, then the latest ones. The order
+ * matters because a batch may have space for the first ones only, and the network refuses new stop orders once it has as
+ * many as it allows.
  */
 function cancellable(state: LeaseState, marketId: string): readonly LeasedStop[] {
   const all = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
   const isSent = ({ status }: LeasedStop) => status === "sent";
-  return [...all.filter((stop) => !isSent(stop)), ...all.filter(isSent).reverse()];
+  const canceling = all.filter(({ isCanceling }) => isCanceling);
+  return [
+    ...all.filter(({ isCanceling }) => !isCanceling),
+    ...canceling.filter((stop) => !isSent(stop)),
+    ...canceling.filter(isSent).reverse(),
+  ];
 }
 
 /** Returns the stop orders that a market needs for its position, as far as the network allows them. */

@@ -283,6 +283,36 @@ describe("a position", () => {
     await eventually(async () => (await volumeOf(started)) === 0n);
   });
 
+  // A transaction is executed when its block is made, however late its response arrives.
+  it("stays covered while the responses of renewals are late", async () => {
+    await using node = await startNode();
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const arrive: (() => void)[] = [];
+    const holding: Interceptor = (next) => async (request) => {
+      const response = await next(request);
+      if (request.method.name === "SubmitTransaction") {
+        await new Promise<void>((resolve) => void arrive.push(resolve));
+      }
+      return response;
+    };
+    await using client = createClient(
+      { profile: "deployed", grpc: { url: node.grpcUrl } },
+      { interceptors: [holding] },
+    );
+    await using leases = client.leases({ signer, ...TIMES, flattenAfterMs: [3000, 3100, 3200, 3300] });
+    const started = { client, signer, leases };
+    const submitting = leases.submit(limitOrder());
+    await eventually(() => arrive.length === 5); // The order's stop orders, and four renewals.
+    await eventually(async () => (await stopsOf(started)).length >= 20);
+    const stops = await stopsOf(started);
+    for (const each of arrive) {
+      each();
+    }
+    expect(await submitting).toMatchObject({ status: "executed" });
+    const refused = stops.filter(({ stopOrder }) => stopOrder.status === StopOrder_Status.REJECTED);
+    expect(refused.map(({ stopOrder }) => stopOrder.rejectionReason)).toEqual([]);
+  });
+
   it("that an order opens while a renewal is signed is covered", async () => {
     await using holding = await holdingSigner();
     const { signer } = holding;
