@@ -10,8 +10,11 @@ import { profileRules } from "../base/profile.js";
 import { createExport } from "../data/history/create-export.js";
 import { type DataNodeLag, measureLag } from "../data/history/data-node-lag.js";
 import { type ExportRequest, readExportRequest } from "../data/history/export-request.js";
-import type { ExportOptions, NetworkHistoryExport } from "../data/history/network-history-export.js";
-import { checkExportOptions } from "../data/history/network-history-export.js";
+import {
+  checkExportOptions,
+  type ExportOptions,
+  type NetworkHistoryExport,
+} from "../data/history/network-history-export.js";
 import type { PartRetry } from "../data/history/save-in-parts.js";
 import { listSegments } from "../data/history/segments.js";
 import {
@@ -46,10 +49,10 @@ import { staysOnLoopback } from "../wire/config/loopback.js";
 import { callId, withoutRetry } from "../wire/transport/call-context.js";
 import { isolateHooks } from "../wire/transport/hooks.js";
 import { startingOver } from "../wire/transport/layers/fallback.js";
+import { assertRetryMethods } from "../wire/transport/layers/retry.js";
 import { crashChecks, type RequestCheck, withRequestChecks } from "../wire/transport/layers/unsafe-requests.js";
 import { throwingOurErrors } from "../wire/transport/library-errors.js";
 import { methodName } from "../wire/transport/method.js";
-import { assertRetryMethods } from "../wire/transport/retry-methods.js";
 import { createServiceClient, type ServiceClient } from "../wire/transport/service-client.js";
 import { createTransport, failingCall, type OpenNode, type TransportOptions } from "../wire/transport/transport.js";
 import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";

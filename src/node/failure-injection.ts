@@ -15,7 +15,7 @@ import * as v from "valibot";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { closestName, type OptionNames, quoted } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
-import { isBytes } from "../base/input/is-bytes.js";
+import { isBytes } from "../base/input/assert.js";
 import { integer, optionsSchema, parseInput } from "../base/input/schemas.js";
 import { startImmediate } from "../base/runtime/index.js";
 

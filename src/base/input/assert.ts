@@ -246,3 +246,11 @@ const MAX_DIGITS = 80;
 
 /** Returns the kind of a value, such as `Object`, `Map` or `Null`. */
 export const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);
+
+/**
+ * Returns whether a value is bytes, including those of another realm: in Jest's environments and in contexts of `node:vm`, they are
+ * not instances of the local `Uint8Array`.
+ */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]";
+}

@@ -6,11 +6,11 @@ import {
   assertObject,
   invalidTypeError,
   invalidValueError,
+  isBytes,
   isIntegerIn,
   isOfEveryObject,
   unknownKeyError,
 } from "./assert.js";
-import { isBytes } from "./is-bytes.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum

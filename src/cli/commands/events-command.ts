@@ -16,7 +16,7 @@ import {
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../base/errors/error-text.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { parseEventType } from "../../trade/live/event-types.js";
 import { messageToJson } from "../../wire/json/message-json.js";

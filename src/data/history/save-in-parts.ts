@@ -12,8 +12,15 @@ import { writeArchiveFiles } from "../zip/write-zip.js";
 import { listEntries } from "../zip/zip-entries.js";
 import { checkFileName, noFile, secondFile } from "./expected-file.js";
 import type { ExportProgress, SavedExport, SaveOptions } from "./network-history-export.js";
-import { type PartPlan, planParts, type RangePart, requireUnchanged } from "./part-plan.js";
-import { type PartStore, resumablePartStore, temporaryPartStore } from "./part-store.js";
+import {
+  type PartPlan,
+  type PartStore,
+  planParts,
+  type RangePart,
+  requireUnchanged,
+  resumablePartStore,
+  temporaryPartStore,
+} from "./part-store.js";
 
 /** The request and the options of an export in parts. */
 export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {

@@ -10,10 +10,16 @@ import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
 import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
-import { type ListedRecord, type ListOptions, withJson } from "./listed-records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./listing-filters.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import { type ListRecords, RECORDS_OPTIONS, type RequireOrder } from "./paging.js";
+import {
+  type ListedRecord,
+  type ListOptions,
+  type ListRecords,
+  RECORDS_OPTIONS,
+  type RequireOrder,
+  withJson,
+} from "./paging.js";
 
 /** A stop order, and the order that is submitted when it triggers. */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };

@@ -1,7 +1,6 @@
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue, invalidTypeError } from "../../base/input/assert.js";
-import { type WireEnum, wireEnums } from "./data/codes.js";
-import { enums } from "./data/enums.js";
+import { enums, type WireEnum, wireEnums } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";

@@ -2,7 +2,7 @@ import fs from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;

@@ -10,8 +10,7 @@ import type { DataMethods } from "./method.js";
 import { assetMethods, type NetworkStates, networkMethods, nodeMethods } from "./network-methods.js";
 import { orderMethods, stopOrderMethods, tradeMethods } from "./order-methods.js";
 import { partyChoiceMethods, partyMethods } from "./party-methods.js";
-import { positionMethods } from "./position-methods.js";
-import { riskMethods } from "./risk-methods.js";
+import { positionMethods, riskMethods } from "./position-methods.js";
 import { transferMethods } from "./transfer-methods.js";
 
 /** The dependencies of {@link dataMethods}. */

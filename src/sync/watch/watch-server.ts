@@ -11,7 +11,7 @@ import { snapshot as snapshotOf } from "../../base/input/snapshot.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { onAbort } from "../../base/signal/abort.js";
 import { createQueueCounts, loadMetrics, METRICS_TYPE, type QueueCounts } from "./metrics.js";
-import { page, pageScript, pageStyle } from "./page/page.js";
+import { page, pageScript, pageStyle } from "./page.js";
 import { isReady, type SyncSnapshot } from "./sync-snapshot.js";
 import type { SyncState } from "./sync-state.js";
 

@@ -3,7 +3,7 @@ import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../../base/input/assert.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
-import { withEnding } from "../../base/signal/ending.js";
+import { withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import type { Paging } from "../../data/listing/paging.js";
 import type { ExecutedCommand } from "../live/execution.js";

@@ -23,11 +23,10 @@ import { adoptStop, followAccount } from "./follow-account.js";
 import { keepRenewing } from "./keep-renewing.js";
 import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
-import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
+import { createLeaseSender, type LeaseSender, type SendingServices, type SentBatch } from "./lease-sender.js";
 import { createLimits } from "./lease-services.js";
 import { createLeaseState, type LeaseState, type LeaseTrigger } from "./lease-state.js";
 import { isOpening, type LeaseBatch, planOpening } from "./renewal-plan.js";
-import type { SendingServices } from "./send-batch.js";
 
 /** The services of the client that leases need. */
 export interface LeaseServices extends SendingServices {

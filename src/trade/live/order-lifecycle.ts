@@ -8,9 +8,8 @@ import { CoreService, TradingDataService } from "./event-definitions.js";
 import type { Gap } from "./event-gaps.js";
 import type { LiveEvent, LiveEventOf } from "./event-types.js";
 import type { ObserveOptions, ParsedEventsRequest } from "./events-request.js";
-import { coreTime, listedTime } from "./listed-blocks.js";
+import { coreTime, isOlder, listedTime } from "./listed-blocks.js";
 import { isNotOffered, type LiveCalls } from "./live-call.js";
-import { isOlder } from "./record-age.js";
 
 /** How many live orders are remembered. Beyond that, the ones remembered longest are forgotten. */
 const MAX_REMEMBERED_ORDERS = 100_000;

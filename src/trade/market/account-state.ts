@@ -15,10 +15,9 @@ import {
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
-import { listedTime } from "../live/listed-blocks.js";
+import { isOlder, listedTime } from "../live/listed-blocks.js";
 import type { LiveCalls } from "../live/live-call.js";
 import { isLiveOrder } from "../live/order-lifecycle.js";
-import { isOlder } from "../live/record-age.js";
 import {
   type AccountChange,
   type AccountRecords,

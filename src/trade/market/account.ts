@@ -5,8 +5,7 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/
 import { lazily } from "../../base/input/lazy.js";
 import { monotonicMs, startTimer } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { createFlag } from "../../base/signal/flag.js";
-import { retryDelayMs, wait } from "../../base/signal/wait.js";
+import { createFlag, retryDelayMs, wait } from "../../base/signal/wait.js";
 import { type EventType, eventTypes } from "../live/event-types.js";
 import { requireIdentifier } from "../live/events-request.js";
 import type { LiveCalls } from "../live/live-call.js";

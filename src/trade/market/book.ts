@@ -11,8 +11,7 @@ import {
   validateCallOptions,
 } from "../../base/input/call-options.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { createFlag } from "../../base/signal/flag.js";
-import { retryDelayMs, wait } from "../../base/signal/wait.js";
+import { createFlag, retryDelayMs, wait } from "../../base/signal/wait.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { type LiveCalls, observeCall } from "../live/live-call.js";
 import { loadDefinitions } from "../live/load-definitions.js";

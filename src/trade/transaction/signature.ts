@@ -1,8 +1,7 @@
 import { type Transaction, TxVersion } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
-import { assertString, invalidTypeError } from "../../base/input/assert.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { assertString, invalidTypeError, isBytes } from "../../base/input/assert.js";
 import { sha3, verifyEd25519 } from "./crypto.js";
 import { decodeHex } from "./hex.js";
 

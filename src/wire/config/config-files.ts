@@ -4,7 +4,7 @@ import { describeType, suggestNames } from "../../base/errors/error-text.js";
 import { type FileError, RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { currentUser, fileExposure, readExposure } from "../../base/file/exposure.js";
-import { readFileOrPipe } from "../../base/file/file-or-pipe.js";
+import { readFileOrPipe } from "../../base/file/read-file.js";
 import type { ConfigKey } from "./config-schema.js";
 import {
   absolutePath,

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { RequestError } from "../../base/errors/index.js";
-import { type ConfigKey, VARIABLE_PREFIX } from "./config-schema.js";
-import { meantKey, suggestionText } from "./meant-key.js";
+import { type ConfigKey, meantKey, suggestionText, VARIABLE_PREFIX } from "./config-schema.js";
 
 /** A value of the configuration, with its source. */
 export interface SourcedValue {

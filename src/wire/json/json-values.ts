@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 
 /** The maximum depth of JSON: that of a Protobuf message. */
 export const MAX_DEPTH = 100;

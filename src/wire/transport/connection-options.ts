@@ -43,3 +43,9 @@ export function connectionOptions(url: string, protocol?: string): ConnectionOpt
   const alpn = protocol === undefined ? {} : { ALPNProtocols: [protocol] };
   return { host, port: Number(port || 443), tls: { ...servername, ...alpn } };
 }
+
+/** The version of this package. */
+const VERSION = "0.1.0";
+
+/** The value of `user-agent` in requests. */
+export const USER_AGENT = `tradewire/${VERSION}`;

@@ -6,8 +6,7 @@ import type { TableName } from "../../../data/schema/table-names.js";
 import type { TableColumn } from "../../../data/schema/table-schema.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../sink-columns.js";
-import { duckdbType, literal, unitName } from "./csv-columns.js";
-import type { SpooledCsv } from "./spooled-csv.js";
+import { duckdbType, literal, type SpooledCsv, unitName } from "./csv-columns.js";
 
 const FROM_BLOCK_COLUMN: TableColumn = {
   name: FROM_BLOCK,

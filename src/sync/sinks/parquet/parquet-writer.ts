@@ -17,10 +17,10 @@ import {
   rowsSql,
   unitName,
   unknownValuesSql,
+  withSpooled,
 } from "../duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
-import { withSpooled } from "../duckdb/spooled-csv.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
 import { type FolderLayout, syncFile } from "./parquet-folder.js";

@@ -19,9 +19,8 @@ import {
   readChain,
   readIdentity,
 } from "./postgres-ledger.js";
-import type { PostgresPool } from "./postgres-pool.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
-import { parseTarget, type Target } from "./postgres-target.js";
+import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
 import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 

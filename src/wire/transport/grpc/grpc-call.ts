@@ -9,7 +9,7 @@ import { ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../../gen/client/google/rpc/status_pb.js";
 import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../../base/errors/call-errors.js";
-import { isBytes } from "../../../base/input/is-bytes.js";
+import { isBytes } from "../../../base/input/assert.js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { decodeMessage } from "../../json/envelope.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";

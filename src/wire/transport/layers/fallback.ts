@@ -15,13 +15,12 @@ import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/a
 import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
-import { callId, failedTransportsKey, maxWaitKey, remainingMs } from "../call-context.js";
+import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
-import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport } from "../transport-types.js";
 
 /** One of several transports, and its name in hooks and errors. */

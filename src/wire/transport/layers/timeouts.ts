@@ -5,10 +5,9 @@ import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
 import { isHttpBody } from "../../json/message-json.js";
-import { deadlineKey, setReceiveListener } from "../call-context.js";
+import { deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";
 import { isEndUnsent } from "../library-errors.js";
 import { handleStream } from "../message-streams.js";
-import { withOwnContextValue } from "../own-context-value.js";
 import { runStreaming, runUnary } from "../run-call.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 

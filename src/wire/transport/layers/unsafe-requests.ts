@@ -8,10 +8,9 @@ import {
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
 import { snapshotData } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
-import { beforeSendKey } from "../call-context.js";
+import { beforeSendKey, withOwnContextValue } from "../call-context.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
-import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport, HeaderInit } from "../transport-types.js";
 
 /** A call before it is sent. */
