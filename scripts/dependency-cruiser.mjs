@@ -20,7 +20,7 @@ const innerModulesOfCommand = {
   "data/history": ["data-node-lag", "export-request", "segments"],
   "data/listing": ["paging-method"],
   // `--watch` decides which of two records is older as an account does.
-  "trade/live": ["event-types", "follow-cursor", "listed-blocks", "reconnect"],
+  "trade/live": ["event-types", "listed-blocks", "next-segments", "reconnect"],
   base: ["profile"],
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],

@@ -188,8 +188,7 @@ export type {
   PriceUnits,
 } from "./trade/market/market-units.js";
 export type { BookGap, BookView } from "./trade/market/order-book.js";
-export { connectSigner } from "./trade/signer/connect-signer.js";
-export { serveSigner } from "./trade/signer/serve-signer.js";
+export { connectSigner, serveSigner } from "./trade/signer/signer-process.js";
 export type {
   ConnectSignerOptions,
   RemoteSigner,

@@ -29,7 +29,7 @@ import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
 import { type Assets, balanceText, createAssets } from "../records/assets.js";
 import { createNames, type Names } from "../records/record-names.js";
-import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
+import { stopOrderDecimals, triggerText } from "../records/record-types.js";
 
 const eventsOptions = {
   type: repeated(

@@ -8,7 +8,7 @@ import { refuseToReplace } from "../../base/file/device.js";
 import { monotonicMs, type StopTimer, startTimer } from "../../base/runtime/index.js";
 import { readTable, type TableName, tableNames } from "../../data/schema/table-names.js";
 import type { FollowEvent, FollowedRows } from "../../index.js";
-import { readCursor } from "../../trade/live/follow-cursor.js";
+import { readCursor } from "../../trade/live/next-segments.js";
 import { commandClient } from "../client.js";
 import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
 import { addOptions, choice, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";

@@ -8,8 +8,7 @@ import { addOptions, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
-import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
+import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
 import { createTables, type Tables, wrapped } from "../table.js";
 

@@ -221,7 +221,7 @@ interface RecordRules<M, N extends M> {
  * @throws {@link ProtocolError} while iterating, if the node returns a record without a cursor or content
  * @throws {@link CanceledError} while iterating, if the signal was aborted
  */
-export async function* recordsOf<M, N extends M>(
+async function* recordsOf<M, N extends M>(
   pages: AsyncIterable<CountedPage<SentPage<M>>>,
   rules: RecordRules<M, N>,
   { signal, onDuplicate }: Pick<ListOptions<N>, "signal" | "onDuplicate">,
@@ -264,7 +264,7 @@ export function withJson<M extends Message>(desc: DescMessage, answer: M): M {
 }
 
 /** Returns a function that creates records which `JSON.stringify` can write. */
-export function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
+function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
   class Listed<N extends Message> implements ListedRecord<N> {
     constructor(
       readonly cursor: string,

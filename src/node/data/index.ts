@@ -1,7 +1,6 @@
 import type { Profile } from "../../base/profile.js";
 import { accountMethods } from "./account-methods.js";
-import { candleMethods } from "./candle-methods.js";
-import { type Books, depthMethods } from "./depth-methods.js";
+import { type Books, candleMethods, depthMethods } from "./candle-methods.js";
 import { entityMethods } from "./entity-methods.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance-methods.js";

@@ -274,7 +274,7 @@ const WAIT_REPORT_MS = 60_000;
  *
  * @throws {@link SinkError} once the database was unreachable for `retryForMs`; {@link CanceledError}
  */
-export function acquireLeadership(db: QueueDatabase, options: LeaderElectionOptions): Promise<Leadership> {
+function acquireLeadership(db: QueueDatabase, options: LeaderElectionOptions): Promise<Leadership> {
   const mayRetry = (error: Error) => error instanceof SinkError && reactionTo(error).unit === "wait";
   return retryWhileUnavailable(() => waitForLeadership(db, options), options, mayRetry);
 }

@@ -1,7 +1,7 @@
 import { script } from "./page/script.js";
 
 /** The part of the page's script that draws the coverage. */
-export const drawing = String.raw`
+const drawing = String.raw`
 const byId = (id) => document.getElementById(id);
 const whole = new Intl.NumberFormat("en");
 const blocksText = (from, to) => whole.format(from) + "–" + whole.format(to);
@@ -114,7 +114,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 `;
 
 /** The style of the page. The four states differ in lightness and form, not in hue alone. */
-export const style = `
+const style = `
 :root {
   color-scheme: light dark;
   --ground: #f6f6f4; --card: #ffffff; --ink: #1a1c20; --soft: #646a73; --line: #e3e3de;

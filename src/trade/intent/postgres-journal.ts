@@ -9,8 +9,7 @@ import {
   invalidValueError,
 } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
-import { findUntrusted, type QueryCatalog } from "../../base/postgres/untrusted-object.js";
-import { valueTypes } from "../../base/postgres/value-types.js";
+import { findUntrusted, type QueryCatalog, valueTypes } from "../../base/postgres.js";
 import type { Journal } from "./journal.js";
 
 /** A statement, in the form that `pg` takes. */

@@ -18,8 +18,8 @@ import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
+import { transactionHash } from "../transaction/signature.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
-import { transactionHash } from "../transaction/transaction-hash.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
 import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";

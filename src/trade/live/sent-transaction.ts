@@ -8,9 +8,8 @@ import { OutcomeUnknownError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { identifiers } from "../transaction/command-identifiers.js";
 import { decodeHex } from "../transaction/hex.js";
-import { SIGNATURE_BYTES } from "../transaction/signature.js";
+import { SIGNATURE_BYTES, transactionHash } from "../transaction/signature.js";
 import { readInputData } from "../transaction/submitted-input-data.js";
-import { transactionHash } from "../transaction/transaction-hash.js";
 import { broughtBy, type CommandPart, commandParts } from "./transaction-outcome.js";
 
 /** The known facts about a transaction that was sent. */

@@ -30,8 +30,7 @@ import {
 } from "../../base/input/call-options.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { loadCommandCode } from "./command-code.js";
-import { submittedPrefix } from "./signature.js";
-import { transactionHash } from "./transaction-hash.js";
+import { submittedPrefix, transactionHash } from "./signature.js";
 
 /**
  * When the node replies to a submission: `sync` (after its check), `async` (immediately) or `commit` (after the block).

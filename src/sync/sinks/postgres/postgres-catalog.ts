@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
 import { SinkError } from "../../../base/errors/index.js";
-import { findUntrusted, type TrustedSchema } from "../../../base/postgres/untrusted-object.js";
+import { findUntrusted, type TrustedSchema } from "../../../base/postgres.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 
 /**

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { CanceledError, RequestError } from "../../../base/errors/index.js";
-import { valueTypes } from "../../../base/postgres/value-types.js";
+import { valueTypes } from "../../../base/postgres.js";
 import { linkedController, onAbort } from "../../../base/signal/abort.js";
 import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";

@@ -3,12 +3,11 @@ import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
 import { beforeSendKey, receiveListener } from "../call-context.js";
 import { USER_AGENT } from "../connection-options.js";
-import { formatTimeout } from "../grpc-timeout.js";
+import { formatTimeout } from "../grpc-headers.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
-import { startGrpcCall } from "./grpc-call.js";
+import { GZIP, startGrpcCall } from "./grpc-call.js";
 import { createSessions } from "./http2-sessions.js";
-import { GZIP } from "./message-compression.js";
 
 /**
  * Creates a Connect transport over gRPC on HTTP/2, without the layers around it.

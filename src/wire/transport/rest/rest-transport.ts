@@ -16,7 +16,7 @@ import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/
 import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { USER_AGENT } from "../connection-options.js";
-import { formatTimeout } from "../grpc-timeout.js";
+import { formatTimeout } from "../grpc-headers.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
 import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
