@@ -2,7 +2,7 @@ import { monotonicMs } from "../base/runtime/index.js";
 import { wait } from "../base/signal/wait.js";
 import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
-import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
+import { createAvailability, delayMsAfterFailure, type RetryContext, retryWhileUnavailable } from "./availability.js";
 import { askedTables, createIncrementalComparison, includeAvailable, includeEarlier } from "./coverage.js";
 import { divergenceError, historyMarkedError } from "./divergence.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
@@ -110,7 +110,9 @@ export async function runPlanner(
   const nextPlan = async (current: Plan): Promise<Plan> => {
     if (current.kind === "unavailable") {
       const [offline] = history.current.unreachable;
-      await waitAfterFailure(unitAvailability, offline?.error ?? unitUnavailable(current.unit), retryContext);
+      const { report, signal } = retryContext;
+      const error = offline?.error ?? unitUnavailable(current.unit);
+      await wait(delayMsAfterFailure(unitAvailability, error, report), signal);
       await history.refresh();
       return UNPLANNED;
     }

@@ -48,6 +48,25 @@ export async function wait(
   throwIfAborted(signal);
 }
 
+/**
+ * Repeats an action until it succeeds. `delayMsAfter` returns the wait after a failure, or throws what ends the attempts.
+ *
+ * @throws what `delayMsAfter` throws, and {@link CanceledError} if the signal is aborted during a wait
+ */
+export async function retry<T>(
+  action: (attempt: number) => Promise<T>,
+  delayMsAfter: (reason: unknown, attempt: number) => number,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await action(attempt);
+    } catch (reason) {
+      await wait(delayMsAfter(reason, attempt), signal);
+    }
+  }
+}
+
 /** Waits for a promise, but not longer than a time. */
 export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
   if (ms === undefined) {

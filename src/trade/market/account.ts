@@ -11,9 +11,9 @@ import { requireIdentifier } from "../live/events-request.js";
 import type { LiveCalls } from "../live/live-call.js";
 import { createEvents } from "../live/live-events.js";
 import { readAhead } from "../live/read-ahead.js";
+import { untilAnswered } from "../live/reconnect.js";
 import { KINDS, type RecordKind } from "./account-records.js";
 import type { AccountView, Listed } from "./account-state.js";
-import { untilAnswered } from "./until-answered.js";
 
 /** The accounts of parties. */
 export interface Accounts {

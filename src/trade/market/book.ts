@@ -16,8 +16,8 @@ import { requireIdentifier } from "../live/events-request.js";
 import { type LiveCalls, observeCall } from "../live/live-call.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { readAhead } from "../live/read-ahead.js";
+import { untilAnswered } from "../live/reconnect.js";
 import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
-import { untilAnswered } from "./until-answered.js";
 
 /** How an order book is observed. */
 export interface BookOptions extends CallOptions {

@@ -1,6 +1,6 @@
 import { type DescMethod, isMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import { linkedController } from "../../../base/signal/abort.js";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
@@ -145,7 +145,7 @@ export function idleLimited(transport: AnyTransport, idleMs: number | undefined)
   return layered(transport, {
     async stream(call, next) {
       const limitMs = idleMs ?? (isHttpBody(call.method.output) ? DOWNLOAD_IDLE_MS : undefined);
-      const abort = createLinkedAbortController(call.signal);
+      const abort = linkedController(call.signal);
       const timer = limitMs === undefined ? NO_TIMER : startIdleTimer(limitMs, () => abort.abort(idleError(limitMs)));
       setReceiveListener(call.contextValues, timer.onReceive);
       abort.signal.addEventListener("abort", timer.stop); // The reader of an aborted stream may never ask for its end.
