@@ -57,7 +57,7 @@ export const whole: Rule<string> = (value) => {
 };
 
 /** A decimal number that is not negative. */
-export const decimal: Rule<string> = (value) => {
+const decimal: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
@@ -75,12 +75,6 @@ export const betweenZeroAndOne: Rule<string> = (value) =>
     : isDecimal(value) && !isZero(value) && /^0*\./.test(value)
       ? undefined
       : `must be a decimal number between 0 and 1, such as 0.01 for 1% (got ${quoted(value)})`;
-
-/** A decimal number above 0 and at most 1. */
-export const upToOne: Rule<string> = (value) =>
-  /^0*1(\.0*)?$/.test(value) || betweenZeroAndOne(value) === undefined
-    ? undefined
-    : `must be a decimal number above 0 and at most 1 (got ${quoted(value)})`;
 
 /** A value of an enumeration other than its unspecified one. */
 export const specified: Rule<number> = (value) => (value === 0 ? "is required" : undefined);
@@ -114,18 +108,10 @@ export function known(values: object): (value: number | undefined) => string | u
 export const nonEmpty: Rule<string> = (value) => (value === "" ? "is required" : undefined);
 
 /** A label for people to read. */
-export const reference: Rule<string> = (value) => atMost(100)(value);
-
-/** Creates a rule for a text of limited length. */
-export function atMost(characters: number): Rule<string> {
-  return (value) =>
-    [...value].length > characters
-      ? `must have at most ${characters} characters (got ${[...value].length})`
-      : undefined;
-}
-
-/** A part of a message that must be present. */
-export const present: Rule<object | undefined> = (value) => (value === undefined ? "is required" : undefined);
+export const reference: Rule<string> = (value) => {
+  const { length } = [...value];
+  return length > 100 ? `must have at most 100 characters (got ${length})` : undefined;
+};
 
 function isDecimal(value: string): boolean {
   return /^(\d+(\.\d*)?|\.\d+)$/.test(value);
