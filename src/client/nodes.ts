@@ -162,7 +162,7 @@ export function watchNodes(
       const { health } = watched;
       if (health !== undefined && health.at >= roundAt) {
         if (health.kind === "answered") {
-          setVerdict(watched, verdictOn(health.answer, best));
+          setVerdict(watched, verdictOn(health.answer, { best, chainId: expectedChain, maxLagBlocks }));
         } else if (health.kind === "unchecked") {
           setVerdict(watched, undefined);
         }
@@ -177,20 +177,6 @@ export function watchNodes(
       const { name, url } = watched.node;
       onNodeChange?.({ name, ...(url !== undefined && { url }), ...(verdict && { refusal: verdict.refusal }) });
     }
-  }
-
-  function verdictOn({ chainId, height, lag }: Answer, best: bigint): Verdict | undefined {
-    if (chainId !== expectedChain) {
-      return { state: "other chain", refusal: `it is on chain ${chainId}, not on ${expectedChain}` };
-    }
-    if (best - height > maxLagBlocks) {
-      return { state: "behind", refusal: `it is ${best - height} blocks behind` };
-    }
-    if (lag?.state === "lagging") {
-      const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
-      return { state: "behind", refusal: `its data node lags its core by ${seconds} s` };
-    }
-    return undefined;
   }
 
   function watchedOf(name: string): WatchedNode {
@@ -290,6 +276,25 @@ function healthAfter(before: Health | undefined, found: Health): Health {
   }
   const mayPass = found.kind === "unchecked" || (found.kind === "failing" && !(found.error instanceof ProtocolError));
   return mayPass && before?.kind === "answered" && !before.hasFailedOnce ? { ...before, hasFailedOnce: true } : found;
+}
+
+/** Returns the problem with a node that has answered, compared with what the other nodes say. */
+function verdictOn(
+  { chainId, height, lag }: Answer,
+  expected: { readonly best: bigint; readonly chainId: string | undefined; readonly maxLagBlocks: number },
+): Verdict | undefined {
+  if (chainId !== expected.chainId) {
+    return { state: "other chain", refusal: `it is on chain ${chainId}, not on ${expected.chainId}` };
+  }
+  const behind = expected.best - height;
+  if (behind > expected.maxLagBlocks) {
+    return { state: "behind", refusal: `it is ${behind} blocks behind` };
+  }
+  if (lag?.state === "lagging") {
+    const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
+    return { state: "behind", refusal: `its data node lags its core by ${seconds} s` };
+  }
+  return undefined;
 }
 
 /** Returns whether a node must be checked before it is used: its last check failed, and not just now. */
