@@ -43,7 +43,7 @@ async function installPackage(): Promise<void> {
 /** Runs a program of the folder `loading`, and yields the lines that it prints. */
 async function* run(name: string, shell = "exec"): AsyncGenerator<{ line: string; proceed(): void }> {
   const program = join(folder, `${name}.mjs`);
-  await cp(join("test", "input", "loading", `${name}.mjs`), program);
+  await cp(join("test", "base", "input", "loading", `${name}.mjs`), program);
   const { grpcUrl, restUrl, mnemonic, chainId } = node;
   const data = join(folder, "data");
   await mkdir(data, { mode: 0o700 });
