@@ -339,7 +339,6 @@ function openWire(checked: Config, given: TransportOptions) {
   };
 }
 
-/** Creates the exports of a client. */
 function createExports({
   checked,
   calls,

@@ -50,7 +50,6 @@ export interface NodeStatus {
   readonly error?: TradewireError;
 }
 
-/** A node's response to its check. */
 interface Answer {
   readonly chainId: string;
   readonly height: bigint;
@@ -68,7 +67,6 @@ type Health =
       readonly at: number;
     };
 
-/** The problem with a node. */
 interface Verdict {
   readonly state: "other chain" | "behind";
   readonly refusal: string;
@@ -338,7 +336,6 @@ async function checkNode(node: OpenNode): Promise<Health> {
   }
 }
 
-/** Returns what a failed check says about a node. */
 function kindOf(error: TradewireError): "unchecked" | "failing" | "unreachable" {
   switch (failureKind(error)) {
     case "node: unimplemented":

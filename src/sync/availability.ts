@@ -12,7 +12,6 @@ interface Backoff {
   readonly retryAt: number;
 }
 
-/** Whether a node or a sink can be used now. */
 type AvailabilityState =
   | { readonly kind: "available" }
   /** It answers, but its last call failed. */

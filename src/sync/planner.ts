@@ -35,7 +35,6 @@ export interface PlannerHistory {
   refresh(): Promise<void>;
 }
 
-/** The content of a work source when the planner reads it. */
 interface WorkState {
   /** Units that were accepted and are neither loaded nor failed for good. */
   readonly pending: number;
@@ -75,7 +74,6 @@ export interface PlanResult {
   readonly gaps: readonly TableRange[];
 }
 
-/** The planner's knowledge of the units that the sink lacks. */
 type Plan =
   /** Units still to be accepted. `isFullyListed` is whether the comparison listed all missing segments. */
   | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
@@ -163,7 +161,6 @@ export async function runPlanner(
   }
 }
 
-/** Returns the first block that a sync of a history asks for. */
 export function firstAskedBlock({ segments }: NodeHistory, { fromBlock, toBlock }: BlockRange): bigint | undefined {
   return segments.find((segment) => fromBlock <= segment.fromBlock && segment.toBlock <= toBlock)?.fromBlock;
 }

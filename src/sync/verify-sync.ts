@@ -86,7 +86,6 @@ interface VerifyContext {
   readonly asked: ReadonlyMap<TableName, bigint>;
 }
 
-/** The findings so far. */
 interface Findings {
   units: bigint;
   rows: bigint;

@@ -181,7 +181,6 @@ function isObject(value: unknown): value is object {
  */
 type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
 
-/** Returns the parser of a scalar type. */
 function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
   switch (type) {
     case ScalarType.STRING:
@@ -317,7 +316,6 @@ interface Place {
   readonly name: string;
 }
 
-/** Returns the path of a value. */
 function pathOf(at: Place | undefined, name: string): string {
   return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
 }

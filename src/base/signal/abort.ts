@@ -120,7 +120,6 @@ export function createLazyController(): LazyController {
   return { signal, abort };
 }
 
-/** Returns the lazy controller of a signal. */
 export function lazyControllerOf(signal: AbortSignal | undefined): LazyController | undefined {
   const abort = lazyOwnerOf(signal)?.abort;
   return signal === undefined || abort === undefined ? undefined : { signal, abort };

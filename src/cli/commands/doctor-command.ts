@@ -71,7 +71,6 @@ function printFindings(findings: readonly Finding[], context: CommandContext): v
 /** The oldest version of Node that the package supports. */
 const OLDEST_NODE = [20, 19] as const;
 
-/** Checks the version of Node. */
 export function checkNodeVersion(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;

@@ -105,7 +105,6 @@ function missesEnds(types: readonly EventType[]): boolean {
   return types.includes("order") && !(types.includes("cancelledOrders") && types.includes("expiredOrders"));
 }
 
-/** Returns the message type of an event's value. */
 function valueDesc({ kind: type }: LiveEvent): DescMessage {
   const field = type === "unknown" ? undefined : BusEventSchema.field[type];
   return field?.message ?? BusEventSchema;
@@ -137,14 +136,12 @@ const NO_ASSETS: Assets = new Map();
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
 
-/** How the values of events are shown. */
 interface Shown {
   readonly names: Names;
   readonly assets: Assets;
   readonly id: (text: string) => string;
 }
 
-/** Returns the market that counts the numbers of an event. */
 function marketOf({ kind, value }: LiveEvent): string {
   switch (kind) {
     case "order":

@@ -151,7 +151,6 @@ function reportLines({ isClear, orders, stopOrders, unseen, positions, cancellat
 const MAX_EVENTS = 100;
 const PERIOD_MS = 10_000;
 
-/** The message of a signer that is ready. */
 interface ReadySigner {
   readonly publicKey: string;
   readonly chainId: string;

@@ -168,7 +168,6 @@ function checkQueue(
   return undefined;
 }
 
-/** The inputs of a run. */
 interface Sync {
   readonly clients: readonly SyncClient[];
   readonly how: Omit<SyncOptions, "sink">;

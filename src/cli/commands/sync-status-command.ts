@@ -145,7 +145,6 @@ const MISSING = "segments missing";
 /** The maximum number of workers, and of failed units, that are shown. */
 const MAX_SHOWN = 20;
 
-/** Formats the status of a queue for a person. */
 function queueText(status: QueueStatus, format: Tables["format"]): string {
   const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
   const counts = `${grouped(waiting)} units waiting, ${grouped(backoff)} waiting for a retry, ${grouped(underWay.length)} in flight, ${grouped(deadLetters.length)} failed.`;

@@ -29,7 +29,6 @@ import { type ListingType, valueName } from "../listing.js";
 import { type Assets, balanceText } from "./assets.js";
 import { marketCode, type Names } from "./record-names.js";
 
-/** Creates the type of markets. */
 export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): ListingType<typeof MarketSchema> {
   const prices = ({ id }: Market): JsonObject => {
     const [units, latest] = [names.unitsOf(id), data.get(id)];
@@ -166,7 +165,6 @@ export function accountsType(names: Names, assets: Assets): ListingType<typeof A
 /** Decimal numbers of a stop order: those of the order that it submits, and the price that triggers it. */
 export type StopOrderDecimals = Readonly<Partial<Record<"price" | "size" | "triggerPrice", string>>>;
 
-/** Converts the numbers of a stop order to decimal numbers. */
 export function stopOrderDecimals(
   { stopOrder, submission }: StopOrderEvent,
   { unitsOf }: Pick<Names, "unitsOf">,
@@ -182,7 +180,6 @@ export function stopOrderDecimals(
   };
 }
 
-/** Describes what triggers a stop order. */
 export function triggerText({ trigger, triggerDirection }: StopOrder, price: string): string {
   const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
   return `${direction} ${trigger.case === "trailingPercentOffset" ? `trailing ${trigger.value}` : price}`;

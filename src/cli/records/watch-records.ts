@@ -215,7 +215,6 @@ export async function watchRecords<M extends DescMessage>(
  */
 type Origin<T> = "listing" | Map<string, T>;
 
-/** The latest state of each record. */
 interface Records<M extends DescMessage> {
   /** Adds a stream. Its states take precedence over those of listings, which may be older, until they are removed from the map. */
   addStream(): Map<string, MessageShape<M>>;
@@ -319,7 +318,6 @@ function tableOf<M extends DescMessage>(
   return { lines: [...text.trimEnd().split("\n"), printable(`${time}  ${count}; ${state}`)], laidOut };
 }
 
-/** How a stream ended. */
 type StreamEnd = { readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown };
 
 /** Returns the failure of a lost connection; throws a failure that a new connection cannot fix. */

@@ -109,7 +109,6 @@ export async function startStatusServer(
   return await startWatch({ ...more, listen, names, state });
 }
 
-/** Counts the units of a queue by state. */
 export async function queueCounts(sink: PostgresSink): Promise<Readonly<Record<string, number>>> {
   const status = await queueStatus(sink);
   return status === undefined
@@ -157,7 +156,6 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
   return { clients, overGrpc, [Symbol.asyncDispose]: close };
 }
 
-/** Returns the options of each node's client. */
 function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions): ClientOptions[] {
   const [grpc, rest] = [[...new Set(grpcUrl)], [...new Set(restUrl)]];
   if (grpc.length <= 1 && rest.length <= 1) {
@@ -192,7 +190,6 @@ const MAX_NAMED = 20;
 export const GAPS_HEADING =
   "Missing blocks that no node has, so that no sync can load them (nodes drop old segments; add a node that has them, or start with --from-block)";
 
-/** Lists blocks of tables for a person. */
 export function rangesText(heading: string, ranges: readonly TableRange[]): string {
   const lines = ranges
     .slice(0, MAX_NAMED)

@@ -139,7 +139,6 @@ function isReadable(source: object): boolean {
   return isBytes(source) || Symbol.asyncIterator in source;
 }
 
-/** Opens an archive that is assembled from an export's chunks. */
 export function openAssembled(chunks: AsyncIterable<Uint8Array>, options: ArchiveOptions): Archive {
   return archiveOf(chunks, options, true);
 }

@@ -171,7 +171,6 @@ const MANIFEST = "tradewire-parts.json";
 /** The names of the files in the folder. */
 const RESERVED_NAME = /^tradewire-part-\d+-\d+\.zip$|^tradewire-parts\.json$|^tradewire\.lock$/;
 
-/** Returns the file name of a part's archive. */
 function partName({ fromBlock, toBlock }: Pick<RangePart, "fromBlock" | "toBlock">): string {
   return `tradewire-part-${fromBlock}-${toBlock}.zip`;
 }
@@ -221,7 +220,6 @@ function otherExport(folder: string, stored: string, requested: string): Request
   });
 }
 
-/** Returns whether a file exists and has the expected size and checksum. */
 async function hasContent({ path, bytes, sha256 }: SavedFile, signal: AbortSignal): Promise<boolean> {
   try {
     if ((await stat(path)).size !== bytes) {
@@ -271,7 +269,6 @@ const manifestJson = jsonObject({
 type PartManifest = v.InferOutput<typeof manifestJson>;
 type PartEntry = PartManifest["parts"][number];
 
-/** A manifest in a file. */
 interface ManifestFile {
   /** Returns the current content; `undefined` if there is none. */
   content(): PartManifest | undefined;

@@ -67,7 +67,6 @@ async function temporaryStoreFor(target: string, force: boolean): Promise<PartSt
   return temporaryPartStore(folder);
 }
 
-/** An export in parts that has begun. */
 interface Run {
   readonly store: PartStore;
   readonly plan: PartPlan;
@@ -239,7 +238,6 @@ export interface PartRetry {
   readonly error: TradewireError;
 }
 
-/** How a part is fetched. */
 interface PartFetching {
   /** Exports a part once, and saves it. */
   readonly save: (
@@ -300,7 +298,6 @@ function isRetryable(error: unknown, hasArrived: boolean): error is TradewireErr
   return isOfPart && !isExcluded && isTransient(error);
 }
 
-/** Work on several items in parallel. */
 interface ParallelWork<R> {
   /**
    * Waits for the result of an item.

@@ -118,7 +118,6 @@ export interface Listings {
   stopOrder(id: string, options?: CallOptions): Promise<StopOrderRecord>;
 }
 
-/** Creates the listings of a node's data service. */
 export function createListings(
   service: Client<typeof TradingDataService>,
   listRecords: ListRecords,
@@ -179,7 +178,6 @@ export function createListings(
 /** The names of {@link ListOptions}. */
 const LIST_OPTIONS = { ...RECORDS_OPTIONS, after: true, newestFirst: true, onDuplicate: true } as const;
 
-/** The part of a request's pagination that applies to all pages. */
 function orderOf({ after, newestFirst }: ListOptions<never>) {
   return { after, newestFirst };
 }

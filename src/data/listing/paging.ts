@@ -95,7 +95,6 @@ interface AnswerPage<R, N> extends SentPage<N> {
   readonly answer: R;
 }
 
-/** Creates the functions that page through methods. */
 export function createPaging(
   unary: Transport["unary"],
   failing: CallErrorMapper,
@@ -207,7 +206,6 @@ export interface ListedRecord<N> {
   readonly node: N;
 }
 
-/** How the records of a listing are validated and identified. */
 interface RecordRules<M, N extends M> {
   /** Returns whether a record is complete. */
   isWhole(node: M): node is N;

@@ -30,7 +30,6 @@ export type ColumnMeaning =
   /** A number that represents an enum value on the wire. */
   | "code";
 
-/** The common properties of all columns of an export table. */
 interface AnyColumn {
   readonly name: string;
   /** The meaning and unit of the values, such as `Price of the trade, in the market's price decimals`. */
@@ -45,7 +44,6 @@ interface AnyColumn {
   readonly was?: string;
 }
 
-/** A column of an enum type. */
 interface EnumColumn extends AnyColumn {
   readonly type: EnumType;
   readonly holds: "enum";
@@ -63,7 +61,6 @@ interface CodeColumn extends AnyColumn {
   readonly code: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
 }
 
-/** A column of any other kind. */
 interface PlainColumn extends AnyColumn {
   readonly type: ScalarType;
   readonly holds: Exclude<ColumnMeaning, "enum" | "code">;

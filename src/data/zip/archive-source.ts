@@ -13,7 +13,6 @@ export interface Seekable extends RandomAccess {
   stream(position: number, expected?: number): AsyncGenerator<Uint8Array, void, undefined>;
 }
 
-/** Provides random access to an archive in memory. */
 export function inMemory(archive: Uint8Array): Seekable {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {

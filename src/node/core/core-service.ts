@@ -26,7 +26,6 @@ import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from 
 import type { SpamPolicies } from "./spam-policies.js";
 import { errorText } from "./transaction-result.js";
 
-/** The data of the statistics. */
 interface StatisticsOptions {
   readonly chainId: string;
   readonly chain: Pick<LocalChain, "counts">;
@@ -197,7 +196,6 @@ const SECOND = 1_000_000_000n;
 /** CometBFT version of v0.78.0. */
 const CHAIN_VERSION = "0.38.8";
 
-/** Prepares the statistics of a node. */
 function createStatistics(options: StatisticsOptions): () => MessageInitShape<typeof StatisticsSchema> {
   const { chainId, chain, blocks, world, streams } = options;
   const uptime = rfc3339(now());

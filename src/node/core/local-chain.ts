@@ -15,7 +15,6 @@ import {
 import type { SpamBlock } from "./recent-blocks.js";
 import type { SpamCounts, SpamPolicies } from "./spam-policies.js";
 
-/** A transaction in the mempool. */
 interface PendingTransaction {
   readonly tx: Transaction;
   readonly bytes: Uint8Array;
@@ -58,7 +57,6 @@ export interface ChainState {
   readonly spam: SpamCounts;
 }
 
-/** Totals of all blocks. */
 interface ChainTotals {
   readonly transactions: number;
   /** Bytes of all transactions. */
@@ -123,7 +121,6 @@ export function receivedBytes(bytes: Uint8Array): Received {
   }
 }
 
-/** Creates a chain that continues from its last blocks. */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { blocks, policies } = options;
   const cache = createTxCache();

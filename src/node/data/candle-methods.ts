@@ -35,7 +35,6 @@ const INTERVALS = new Map<string, bigint>([
 /** The origin of all intervals in the network's database: Monday 2000-01-03, in Unix nanoseconds. */
 const ORIGIN = 946_857_600_000_000_000n;
 
-/** The market and the interval that a candle identifier names. */
 interface Candles {
   readonly marketId: string;
   /** Nanoseconds. */
@@ -161,7 +160,6 @@ function emptyCandle(start: bigint): Candle {
   return create(CandleSchema, { start, lastUpdate: start, ...zeros });
 }
 
-/** Returns a candle that includes one more trade. */
 function withTrade(candle: Candle | undefined, start: bigint, { price, size, timestamp }: Trade): Candle {
   const { open, high, low, volume, notional } = candle ?? {
     open: price,
@@ -196,7 +194,6 @@ const LAST_TRADE: Query = {
   inner: (cause) => `failed to get trade by market:querying trades: scany: query multiple result rows: ${cause}`,
 };
 
-/** Implements the methods for order books. */
 export function depthMethods(world: World, books: Books, streams: OpenStreams): DataMethods {
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {

@@ -95,7 +95,6 @@ export async function isJobDue(db: QueueDatabase): Promise<boolean> {
   return (await db.query("finding units", sql, [UNIT_QUEUE])).length === 1;
 }
 
-/** Counts the units that wait. */
 export async function countWaiting(db: QueueDatabase): Promise<{ readonly waiting: number; readonly backoff: number }> {
   const [counts] = await db.query<{ waiting: number; backoff: number }>(
     "reading the status of the queue",
@@ -107,7 +106,6 @@ export async function countWaiting(db: QueueDatabase): Promise<{ readonly waitin
   return counts ?? { waiting: 0, backoff: 0 };
 }
 
-/** Selects the jobs that workers have claimed. */
 export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
   const rows = await db.query<{ id: string; data: unknown; retries: number }>(
     "reading the status of the queue",
@@ -118,7 +116,6 @@ export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]):
   return new Map(rows.map(({ id, data, retries }) => [id, { data, retries: attemptedBefore(data) + retries }]));
 }
 
-/** Selects the jobs that are in a state. */
 export async function jobsInState(
   runner: QueryRunner,
   { schema }: QueueDatabase,

@@ -68,7 +68,6 @@ export function queueSync(clients: SyncClient | readonly SyncClient[], options: 
   });
 }
 
-/** The services that the leader uses to plan. */
 interface LeaderContext {
   readonly db: QueueDatabase;
   readonly clients: readonly SyncClient[];
@@ -257,7 +256,6 @@ interface Leadership extends AsyncDisposable {
   announce(): Promise<void>;
 }
 
-/** How a planner becomes the leader. */
 interface LeaderElectionOptions extends RetryContext {
   readonly timings: QueueTimings;
 }

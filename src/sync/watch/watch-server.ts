@@ -191,14 +191,12 @@ export function parseListen(listen: string): ListenAddress {
   return { host: v6 ?? (name || LOOPBACK), port };
 }
 
-/** A response. */
 interface WatchResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The content of responses. */
 interface RequestHandlerOptions {
   readonly snapshot: () => Promise<SyncSnapshot>;
   readonly writeMetrics: (snapshot: SyncSnapshot) => Promise<string>;
@@ -231,7 +229,6 @@ const SAFE = {
   "x-content-type-options": "nosniff",
 };
 
-/** Creates the handler of requests. */
 function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);
   const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));

@@ -25,7 +25,6 @@ const LOOK_EVERY_MS = 500;
 /** The maximum time of one look, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** Runs a guard. */
 export async function keepGuard(
   services: GuardServices,
   { signer, policy, chainId }: GuardSettings,

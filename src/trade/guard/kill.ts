@@ -40,10 +40,8 @@ export interface KillServices {
 /** The listed records; `undefined` if the node has not answered yet. */
 type Listed = Pick<KillReport, "orders" | "positions" | "stopOrders">;
 
-/** The result of a listing. */
 type Found = Listed & Pick<KillReport, "isClear" | "unseen">;
 
-/** Adds a failure to the report. */
 type ReportProblem = (reason: unknown) => undefined;
 
 /** Without fields, they are for all markets (v0.78.0, `CancelOrder` and `CancelStopOrders` in core/execution/engine.go). */

@@ -27,13 +27,11 @@ const READ_BYTES = 1024 * 1024;
 
 const lineSchema = strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
 
-/** Where the lines of an intent are in the file. */
 interface Placed {
   readonly lines: { readonly offset: number; readonly length: number }[];
   isEnded: boolean;
 }
 
-/** A line that waits to be written with others. */
 interface Pending {
   readonly line: Buffer;
   readonly written: (offset: number) => void;
@@ -186,7 +184,6 @@ function requireRoom(intents: ReadonlyMap<string, Placed>, id: string, path: str
   }
 }
 
-/** Adds a line to those of its intent. */
 function place(intents: Map<string, Placed>, id: string, isLast: boolean, line: Placed["lines"][number]): void {
   const placed = intents.get(id) ?? { lines: [], isEnded: false };
   placed.lines.push(line);

@@ -45,7 +45,6 @@ export interface PostgresJournalOptions {
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
-/** Runs a statement. */
 type RunStatement = (text: string, values?: readonly unknown[]) => Promise<{ readonly rows: readonly object[] }>;
 
 /** The valid form of the table's name, which needs no quotes in SQL. */

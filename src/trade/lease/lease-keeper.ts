@@ -256,7 +256,6 @@ function cancellationsOf(
   });
 }
 
-/** The cancellations on a market in one transaction. */
 interface Cancellation {
   readonly marketId: string;
   readonly orderIds: readonly string[];

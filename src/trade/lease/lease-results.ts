@@ -68,7 +68,6 @@ export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): 
   }
 }
 
-/** Applies the outcome of a batch. */
 export async function applyOutcome(
   state: LeaseState,
   batch: LeaseBatch,
@@ -191,7 +190,6 @@ async function checkOrder(
 
 const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.code === Code.NotFound;
 
-/** Applies an event of a stop order. */
 export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }: ResultServices): void {
   const { id: stopOrderId, orderId, status } = stopOrder;
   const stop = state.stops.get(stopOrderId);

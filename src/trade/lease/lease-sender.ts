@@ -37,7 +37,6 @@ export interface LeaseSender {
   settled(): Promise<void>;
 }
 
-/** Creates the sender of leases. */
 export function createLeaseSender(
   state: LeaseState,
   services: SendingServices,

@@ -180,7 +180,6 @@ function createChainClock(): ChainClock {
   };
 }
 
-/** Returns whether a time may follow a reading. */
 function follows(time: bigint, { time: before, at }: ClockReading): boolean {
   const aheadMs = Number(time - before) / 1e6;
   return aheadMs >= -TOLERANCE_MS && aheadMs <= TOLERANCE_MS + 2 * passedMs(at);

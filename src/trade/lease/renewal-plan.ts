@@ -24,7 +24,6 @@ import {
   volumeOf,
 } from "./lease-state.js";
 
-/** A stop order to submit. */
 interface WantedStop {
   readonly side: Side;
   /**
@@ -168,7 +167,6 @@ function joined(batch: LeaseBatch, part: BatchPart): LeaseBatch {
   };
 }
 
-/** Creates the command of a batch. */
 export function batchInstructions(batch: LeaseBatch, time: bigint, leaseMs: number): BatchMarketInstructions {
   const { marketId } = batch;
   const expiresAt = after(time, leaseMs);

@@ -130,7 +130,6 @@ export interface Following {
   ): AsyncIterable<FollowedRows<TypedRow<Table>>>;
 }
 
-/** Creates the operation that follows tables of a node's history. */
 export function createFollowing(client: FollowClient): Following {
   function follow(request: FollowRequest, options?: FollowOptions): AsyncIterable<FollowedRows<CsvRecord>>;
   function follow<Table extends TableName>(

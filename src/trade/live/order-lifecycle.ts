@@ -125,7 +125,6 @@ async function readLiveOrders(
   return orders.toReversed();
 }
 
-/** Makes the events that one event of the node becomes. */
 function createEventJoiner(
   { types, partyId }: ParsedEventsRequest,
   orders: LiveOrders,
@@ -180,7 +179,6 @@ function isOf(event: LiveEvent, partyId: string): boolean {
   }
 }
 
-/** The last known versions of live orders. */
 interface LiveOrders {
   /** Adds the orders that were read, unless a newer version is known. Returns whether they could be read. */
   add(orders: readonly Order[] | undefined): boolean;

@@ -22,7 +22,6 @@ export type ConnectionEnd = ({ readonly kind: "completed" } | { readonly kind: "
   readonly failures: Failures;
 };
 
-/** The reaction to the end of a connection. */
 type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonly delayMs: number };
 
 /** A stream that outlives its connections. */
@@ -101,7 +100,6 @@ export function reconnect<M>(source: StreamSource<M>, signal: AbortSignal): Reco
 
 type EndReason = { readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown };
 
-/** Starts the signal and the idle timer of a connection. */
 function openConnection({ idle }: Pick<StreamSource<unknown>, "idle">, signal: AbortSignal) {
   const controller = linkedController(signal);
   let idleError: EndReason | undefined;

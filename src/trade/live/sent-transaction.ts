@@ -31,7 +31,6 @@ export interface Sent {
   readonly parts: readonly CommandPart[];
 }
 
-/** Collects the facts that a signed transaction contains. */
 export function sentTransaction(transaction: Transaction): Sent {
   const inputData = readInputData(transaction);
   const signature = decodeHex(transaction.signature?.value ?? "", SIGNATURE_BYTES);

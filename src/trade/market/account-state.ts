@@ -353,7 +353,6 @@ interface AwaitedListings {
   ): boolean;
 }
 
-/** A record that an event has shown. */
 interface Shown<T> {
   readonly block: bigint;
   readonly isIn: (listed: T | undefined, blockTime: bigint | undefined) => boolean;
@@ -362,7 +361,6 @@ interface Shown<T> {
 /** The maximum number of blocks whose times are stored. */
 const MAX_BLOCKS = 1000;
 
-/** Creates the list of what events have shown and listings may lack. */
 function createAwaitedListings(): AwaitedListings {
   const times = new Map<bigint, bigint>();
   const records: { readonly [K in RecordKind]: Map<string, Shown<AccountRecords[K]>> } = {

@@ -79,7 +79,6 @@ const LISTING_INTERVAL_MS = 250;
 /** The number of outdated listings in a row after which the stream fails. */
 const MAX_OUTDATED = 10;
 
-/** Creates the accounts of a node's parties. */
 export function createAccounts(calls: LiveCalls): Accounts {
   return {
     account(partyId, options = {}) {
@@ -98,7 +97,6 @@ export function createAccounts(calls: LiveCalls): Accounts {
 /** Loads the state of accounts: it needs the definitions of all records, which are large. */
 export const loadAccountState = lazily(() => import("./account-state.js"));
 
-/** Yields the account whenever it has changed. */
 async function* observeAccount(
   calls: LiveCalls,
   partyId: string,

@@ -57,7 +57,6 @@ const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
 /** The number of unusable books in a row after which the stream fails. */
 const MAX_UNUSABLE = 10;
 
-/** Creates the order books of a node. */
 export function createBooks(calls: LiveCalls): Books {
   return {
     book(marketId, options = {}) {
@@ -71,7 +70,6 @@ export function createBooks(calls: LiveCalls): Books {
   };
 }
 
-/** Yields the latest state whenever it has changed. */
 async function* observeBook(
   calls: LiveCalls,
   marketId: string,

@@ -173,7 +173,6 @@ interface Received {
   readonly body: string;
 }
 
-/** A request on its way. */
 interface Sending {
   readonly effect: LostEffect;
   /** The possible effects so far: none before a connection has accepted the request. */
@@ -187,7 +186,6 @@ interface Failure {
   readonly isReused: boolean;
 }
 
-/** Creates a client that sends requests over a Unix socket. */
 export function createSocketRequests(path: string): SocketRequests {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: MAX_SOCKETS, timeout: IDLE_MS });
   const closing = new AbortController();
@@ -300,7 +298,6 @@ function foreignAnswer(path: string, lost: LostEffect): ProtocolError {
   });
 }
 
-/** Returns the error of a request that failed. */
 function failureOf(
   path: string,
   failure: unknown,

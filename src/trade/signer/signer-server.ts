@@ -87,7 +87,6 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Creates what answers requests. */
 function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
   const emit = createEventReporter(onEvent, "the signer");
   const counted = guard.takeShare === undefined ? withSharedCount(guard) : guard;

@@ -81,7 +81,6 @@ const MAX_WAIT_MS = 60_000;
 /** Maximum number of blocks whose transactions are counted. For each validity, these are the most recently used blocks. */
 const MAX_BLOCKS = 64;
 
-/** How many transactions of a key a block has served. */
 interface Served {
   /** The node's count at the time of the request. */
   readonly seen: number;

@@ -27,7 +27,6 @@ export async function withTimeout<T>(
   });
 }
 
-/** Returns the remaining time. */
 export function remainingMs(timeoutMs: number, startedAt: number): number {
   const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);
   return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);

@@ -188,7 +188,6 @@ function hash(prefix: Uint8Array, nonce: bigint): Uint8Array {
   return sha3(message);
 }
 
-/** The zero bits that a hash starts with. */
 function zeroBits(bytes: Uint8Array): number {
   const index = bytes.findIndex((byte) => byte !== 0);
   return index < 0 ? 8 * bytes.length : 8 * index + Math.clz32(bytes[index] ?? 0) - 24;

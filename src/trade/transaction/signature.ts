@@ -29,7 +29,6 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
 /** A chain's identifier and a zero byte in front of input data. No message begins with a byte of these. */
 const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
 
-/** Finds the prefix of submitted input data. */
 export function submittedPrefix(inputData: Uint8Array): string {
   const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
   return prefix;

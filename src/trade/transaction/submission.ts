@@ -65,7 +65,6 @@ export interface Submission extends SubmissionResult {
   readonly computedTxHash: string;
 }
 
-/** The known facts about a submitted transaction. */
 interface KnownSubmission {
   /** Called before it is sent; returns whether this client asked the node to check it before, without submitting it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;

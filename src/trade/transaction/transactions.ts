@@ -89,7 +89,6 @@ interface PreparedCommand extends Share {
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
-/** How to create a transaction that is submitted later. */
 type PrepareOptions = Omit<SignCommandOptions, keyof Validity> &
   (Validity | ShortestValidity) & {
     /** Whether it is created at once, though others of the key wait for their turn. */
@@ -267,7 +266,6 @@ function createSeenTids() {
   };
 }
 
-/** Creates the operations on transactions. */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
   settings: ChainSettings &

@@ -203,12 +203,10 @@ function readOwn(choice: Exclude<FileChoice, { readonly kind: "named" }>, places
   return { values: [...(hasUrl(ofNetwork) ? withoutNodes(ofAll) : ofAll), ...ofNetwork], files: [file] };
 }
 
-/** Returns whether values set the URL of a node. */
 export function hasUrl(values: readonly SourcedValue[]): boolean {
   return values.some(isUrl);
 }
 
-/** Returns whether a value is the URL of a node. */
 export function isUrl({ path: [group, key] }: Pick<SourcedValue, "path">): boolean {
   return (group === "grpc" || group === "rest") && key === "url";
 }

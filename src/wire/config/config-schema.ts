@@ -185,7 +185,6 @@ function isPlainUrl(text: string): boolean {
   return username === "" && password === "" && !/[?#]/.test(text);
 }
 
-/** Returns whether a text is the URL of an HTTP proxy. */
 export function isProxyUrl(text: string): boolean {
   if (!isHttpUrl(text)) {
     return false;
@@ -510,7 +509,6 @@ export const transportChoice = v.union(
   TRANSPORTS,
 );
 
-/** Returns the name of a transport. */
 export function transportName(transport: TransportName | NamedTransport): string {
   return typeof transport === "string" ? transport : transport.name;
 }
@@ -691,7 +689,6 @@ const OTHER_KEYS: readonly (readonly [names: RegExp, key: string])[] = [
   [/^cafile$/, "grpc.tls.caFile"],
 ];
 
-/** Returns the key of the configuration that an unknown name means. */
 export function meantKey(name: string, keys: readonly string[]): string | undefined {
   const plain = name.toLowerCase().replace(/[._-]/g, "");
   const [, key] = OTHER_KEYS.find(([names]) => names.test(plain)) ?? [];
@@ -704,7 +701,6 @@ export interface NearMiss {
   readonly meant: string;
 }
 
-/** Suggests the names that are meant. */
 export function suggestionText(misses: readonly NearMiss[]): string {
   const [only, ...others] = misses;
   return only !== undefined && others.length === 0

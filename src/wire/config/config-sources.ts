@@ -101,7 +101,6 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
 
 const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
 
-/** Returns the value of a key that accepts one text or several. */
 export function oneOrAll(texts: readonly string[]): string | readonly string[] {
   const [only] = texts;
   return only !== undefined && texts.length === 1 ? only : texts;

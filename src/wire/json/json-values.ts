@@ -17,7 +17,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
 /** Shared, because it has no state between calls. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Returns whether a JSON value is an object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

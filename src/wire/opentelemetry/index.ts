@@ -165,7 +165,6 @@ function inContext<T>(active: Context, messages: AsyncIterable<T>): AsyncIterabl
   };
 }
 
-/** Returns whether a tracer provider is registered. */
 function hasTracer(): boolean {
   const provider = trace.getTracerProvider();
   return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer("tradewire") !== undefined;
@@ -213,7 +212,6 @@ function serverAttributes(text: string): Attributes {
   };
 }
 
-/** The instruments that measure calls. */
 interface Instruments {
   readonly duration: Histogram;
   readonly bytes: Counter;

@@ -65,7 +65,6 @@ export const repeatabilityKey: ContextKey<Repeatability> = {
 /** The number of calls that this process has made. */
 let callCount = 0;
 
-/** Assigns a new id to a call. */
 export function assignCallId(contextValues: ContextValues): number {
   callCount += 1;
   contextValues.set(callIdKey, callCount);
@@ -105,7 +104,6 @@ export function withoutRetry(contextValues: ContextValues): ContextValues {
   return contextValues.set(repeatabilityKey, "disabled");
 }
 
-/** Returns how much of a call's time remains. */
 export function remainingMs(contextValues: ContextValues): number | undefined {
   const deadline = contextValues.get(deadlineKey);
   return deadline === undefined ? undefined : deadline - monotonicMs();

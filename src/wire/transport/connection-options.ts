@@ -27,12 +27,10 @@ export const MAX_IDLE_MS = 55_000;
  */
 export const SUSPECT_AFTER_MS = 250;
 
-/** Returns the time limit for the reply to a ping. */
 export function pingReplyMs(keepaliveMs: number): number {
   return Math.min(PING_REPLY_MS, keepaliveMs);
 }
 
-/** Returns the options for connections to a server. */
 export function connectionOptions(url: string, protocol?: string): ConnectionOptions & { readonly host: string } {
   const { protocol: scheme, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

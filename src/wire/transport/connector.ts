@@ -122,7 +122,6 @@ export function connectSignal(
   };
 }
 
-/** Opens a connection to a proxy. */
 async function connectToProxy(proxy: string, signal: AbortSignal): Promise<Socket> {
   const { host, port } = connectionOptions(proxy);
   const socket = connect({ host, port, ...ADDRESSES });

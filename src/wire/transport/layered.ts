@@ -61,7 +61,6 @@ export function layered(transport: AnyTransport, { unary, stream, close }: Layer
   });
 }
 
-/** Returns Connect's form of a transport. */
 export function transportOf({ unary, stream, close }: Calls): ClosableTransport {
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
@@ -72,7 +71,6 @@ export function transportOf({ unary, stream, close }: Calls): ClosableTransport 
   };
 }
 
-/** Makes a call with one request and one response over a transport. */
 export function sendUnary<I extends DescMessage, O extends DescMessage>(
   transport: AnyTransport,
   { method, signal, timeoutMs, header, message, contextValues }: UnaryCall<I, O>,

@@ -215,7 +215,6 @@ export function isEndUnsent(reason: unknown): boolean {
     : error instanceof CanceledError && !error.mayHaveBeenSent;
 }
 
-/** Returns the library's error in an error. */
 export function libraryErrorIn(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;
@@ -262,7 +261,6 @@ function classify(reason: unknown, context: CallContext): TradewireError {
 /** HTTP/2's error code for a stream that is no longer needed (RFC 9113, 7). It is not worth loading `node:http2`. */
 const CANCEL = 8;
 
-/** Returns the public error for the failure that ended a call. */
 function publicError(failure: CallFailure, error: ConnectError, context: CallContext): TradewireError {
   const { url, leftMs = 1 } = context;
   switch (failure.kind) {

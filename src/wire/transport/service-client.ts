@@ -57,7 +57,6 @@ export function createServiceClient(
   return client;
 }
 
-/** A function of a client. */
 type Call = (request: unknown, options?: ServiceCallOptions) => unknown;
 
 function isCall(call: unknown): call is Call {

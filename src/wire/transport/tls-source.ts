@@ -96,7 +96,6 @@ function fileVersions(files: readonly string[]): string {
   return versions.join("; ");
 }
 
-/** Reads the files and texts of a configuration. */
 function readFiles(config: TlsConfig): Pems {
   return toPems(
     PARTS.map(({ part, file }) => {

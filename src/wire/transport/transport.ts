@@ -282,7 +282,6 @@ function overNodes(
   return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
 }
 
-/** The options that all transports share. Omitted ones have the configuration's defaults. */
 interface SharedOptions extends TransportOptions {
   /** Time limits, in milliseconds: `connectMs`, `callMs`, `idleMs`. */
   readonly timeouts?: ClientConfig["timeouts"];

@@ -159,7 +159,6 @@ export function reportUnknownPart(
   reportUnknown(onUnknown, unknown)(column, value);
 }
 
-/** Returns the name of a unit in messages. */
 export function unitName({ table, fromBlock, toBlock }: Unit): string {
   return `${table} of blocks ${fromBlock} to ${toBlock}`;
 }
@@ -167,7 +166,6 @@ export function unitName({ table, fromBlock, toBlock }: Unit): string {
 /** The maximum number of unknown values that are reported for each column. */
 const MAX_VALUES = 10;
 
-/** Returns the query that finds unknown enum values. */
 export function unknownValuesSql(table: TableName, from: string): string | undefined {
   const queries = sinkColumns(table).flatMap(({ name, values }) => {
     const list = values?.map((value) => `'${value}'`).join(", ");
@@ -210,7 +208,6 @@ const CASTS: { readonly [type: string]: string } = {
 /** The type of huge integers. Parquet has no such type. */
 export type HugeType = "BIGNUM" | "VARCHAR";
 
-/** Returns DuckDB's type of a column. */
 export function duckdbType(column: SinkColumn | undefined, huge: HugeType): string {
   if (column?.type === "hugeint") {
     return huge;

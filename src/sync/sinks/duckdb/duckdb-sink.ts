@@ -51,7 +51,6 @@ export interface DuckdbSinkOptions {
 /** DuckDB's default memory limit. */
 export const MEMORY_LIMIT = "1GiB";
 
-/** The resources of an open sink. */
 interface Opened {
   readonly database: DuckdbFile;
   /** `undefined` if the sink was only inspected. */

@@ -70,7 +70,6 @@ export interface PostgresSink extends Required<Sink> {
 /** The number of ledger entries in a page. */
 const PAGE = 1000;
 
-/** The state of an opened sink. */
 interface Opened {
   readonly connections: Connections;
   /** The schema's oid; `undefined` if the sink was opened by `inspect` and holds no history yet. */

@@ -25,7 +25,6 @@ export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at
   }
 }
 
-/** Checks the messages of a list. */
 export function* listProblems<T>(
   messages: readonly T[],
   at: string,

@@ -15,7 +15,6 @@ import {
   specified,
 } from "./field-rules.js";
 
-/** Checks a withdrawal. */
 export function* withdrawalProblems(withdrawal: WithdrawSubmission, at: string): Generator<Problem> {
   yield* fieldProblems(withdrawal, { amount: positiveWhole, asset: identifier }, at);
   if (withdrawal.ext === undefined) {
@@ -41,7 +40,6 @@ const { GENERAL, GLOBAL_REWARD, NETWORK_TREASURY, VESTED_REWARDS } = AccountType
 /** The receiver of what goes to an account of the network. */
 const NETWORK = "0".repeat(64);
 
-/** Checks a transfer. */
 export function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {
   const { kind, fromAccountType, toAccountType, to } = transfer;
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
@@ -85,7 +83,6 @@ export function* transferProblems(transfer: Transfer, at: string): Generator<Pro
   }
 }
 
-/** Creates a rule that an account must have one of these types. */
 function oneOf(types: readonly AccountType[]): Rule<AccountType> {
   const names = types.map((type) => `ACCOUNT_TYPE_${AccountType[type]}`);
   return (type) =>

@@ -25,7 +25,6 @@ export interface ChannelPath {
   explain(error: ConnectError): ConnectError;
 }
 
-/** How far the latest attempt to connect has come. */
 type AttemptState =
   /** To the target. */
   | { readonly kind: "connecting" }

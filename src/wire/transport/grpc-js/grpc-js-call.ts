@@ -9,7 +9,6 @@ import { statusError, toHeaders } from "./grpc-js-status.js";
 
 type RawCall = ReturnType<Channel["createCall"]>;
 
-/** The state of a call. */
 type CallState =
   /** No header has arrived. */
   | { readonly kind: "waiting" }
@@ -152,7 +151,6 @@ export function startGrpcJsCall(
   };
 }
 
-/** The received part of a response. */
 interface Response {
   readonly header: Headers | undefined;
   readonly trailer: Headers;

@@ -60,7 +60,6 @@ type CallState =
       readonly isRead: boolean;
     };
 
-/** The received part of a response. */
 interface Response {
   header: Headers | undefined;
   readonly trailer: Headers;
@@ -320,7 +319,6 @@ function createFrameBuffer() {
 
 type ResponseFields = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
-/** Handles what arrives on a stream. */
 interface StreamListener {
   /** Called before each of the others, whenever bytes arrive. */
   onReceive(): void;
@@ -438,7 +436,6 @@ function errorIn({ header = new Headers(), trailer, isContinued, hasBody }: Resp
   return error === undefined || hasBody ? error : addFacts(error, { isNodeStatus: true });
 }
 
-/** Adds the fields of a header or a trailer to headers. */
 function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
   repairStatus(fields);
   for (const [name, value] of Object.entries(fields)) {
@@ -490,7 +487,6 @@ function assertKnownCompression(encoding: string | null): void {
   }
 }
 
-/** Compresses a message. */
 function compress(message: Uint8Array): Frame {
   return { isCompressed: true, bytes: zlib().gzipSync(message) };
 }

@@ -170,7 +170,6 @@ export function createSessions(
   };
 }
 
-/** The shared state of the sessions with one server. */
 interface Shared {
   readonly authority: string;
   readonly connector: Connector;
@@ -198,7 +197,6 @@ async function openSession(shared: Shared, withinMs: number): Promise<Session> {
   }
 }
 
-/** Starts a session on an open connection. */
 function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Promise<Session> {
   const { authority, windowBytes, pings, all } = shared;
   return new Promise((resolve, reject) => {

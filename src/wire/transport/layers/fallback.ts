@@ -60,7 +60,6 @@ export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlo
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }
 
-/** A transport that a call may use. */
 interface Candidate {
   readonly member: NodeMember;
   /** Whether it is in its cooldown, because it was unreachable. */
@@ -179,7 +178,6 @@ export function betweenNodes(
   });
 }
 
-/** The cooldowns of the transports that were unreachable. */
 interface Cooldowns {
   isCoolingDown(member: FallbackMember): boolean;
   start(member: FallbackMember): void;
@@ -220,7 +218,6 @@ function createOrder(members: readonly NodeMember[]): () => readonly NodeMember[
   };
 }
 
-/** The shared state of a fallback transport's calls. */
 interface Turns {
   /** Returns all members in the order of preference for a call. */
   membersFor(method: DescMethod): readonly NodeMember[];
@@ -251,7 +248,6 @@ function shareMs(leftMs: number | undefined, remaining: readonly Candidate[]): n
   return share && Math.max(Math.ceil(share), 1);
 }
 
-/** The result of a call over one member. */
 type Attempt<T> =
   | { readonly kind: "ok"; readonly result: T }
   /** Members that have passed their check go first: this one may not be a node. */
@@ -259,7 +255,6 @@ type Attempt<T> =
   /** `wasRefused` if the member was skipped. */
   | { readonly kind: "failed"; readonly reason: unknown; readonly error: TradewireError; readonly wasRefused: boolean };
 
-/** Sends a call over a transport. */
 type Send<T> = (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>;
 
 /**
@@ -315,7 +310,6 @@ async function callInTurn<T>(
   }
 }
 
-/** Makes a call over a member that may be used. */
 async function attemptOver<T>(
   { cooldowns, gate }: Turns,
   call: AnyCall,

@@ -272,7 +272,6 @@ interface WaitingCall {
   fail(reason: unknown): void;
 }
 
-/** Creates a queue of calls. */
 function createCallQueue({
   waitMs,
   onSend,
@@ -433,7 +432,6 @@ export interface TokenBucket {
   correct(perSecond: number, known: number, isExact: boolean): void;
 }
 
-/** Creates a full token bucket. */
 export function createTokenBucket(perSecond: number, capacity = perSecond): TokenBucket {
   const bucket = {
     perSecond,
@@ -519,7 +517,6 @@ export function refusalMs({ code, metadata }: ConnectError): number | undefined 
   return allowance?.remaining === 0 ? allowance.resetMs : undefined;
 }
 
-/** Returns how long a ban lasts. */
 export function banMs({ code, metadata }: ConnectError): number | undefined {
   const seconds = readInteger(metadata, "ratelimit-retry-after") ?? readInteger(metadata, "retry-after");
   return code === Code.PermissionDenied && seconds !== undefined ? Math.min(seconds, MAX_BAN_S) * 1000 : undefined;

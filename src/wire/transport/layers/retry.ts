@@ -15,7 +15,6 @@ import { isRepeatable, methodName, streamsRequests } from "../method.js";
 /** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
-/** The budget of a client's retries. */
 interface RetryBudget {
   /** Returns whether a call that was sent may be retried. */
   allowsRetry(): boolean;

@@ -1,8 +1,8 @@
 import { type DescMethod, isMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
-import { linkedController } from "../../../base/signal/abort.js";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
+import { linkedController } from "../../../base/signal/abort.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
 import { isHttpBody } from "../../json/message-json.js";
 import { deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";

@@ -14,7 +14,6 @@ import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
 
-/** A request that may be sent for a limited time. */
 interface Clearance {
   /** Returns whether it still may; otherwise it is checked again. */
   isValid(): boolean;
@@ -29,7 +28,6 @@ export type RequestCheck = (
 
 type CheckResult = TradewireError | Clearance | undefined;
 
-/** Returns a transport that checks requests before it sends them. */
 export function withRequestChecks(
   transport: ClosableTransport,
   checks: ReadonlyMap<string, RequestCheck>,

@@ -77,7 +77,6 @@ function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): bool
   return status === 204 || status === 205;
 }
 
-/** Returns how much of the body of a successful response to read. */
 export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
   if (!isReadable(header)) {
     return -1;
@@ -85,7 +84,6 @@ export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAs
   return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
 }
 
-/** Converts the header of a response. */
 export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return headersOf(headersDistinct);
 }
@@ -186,7 +184,6 @@ async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsTex
   return parseResponseJson(bytes);
 }
 
-/** Returns whether a media type is one of JSON. */
 function isJson(mediaType: string, orText: boolean): boolean {
   return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
 }

@@ -57,7 +57,6 @@ export function createRawRestTransport(
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
-  /** Writes a request by the first HTTP rule that fits. */
   function write(
     method: DescMethod,
     header: HeaderInit,

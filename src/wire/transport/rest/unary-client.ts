@@ -53,7 +53,6 @@ interface IdleConnection {
   readonly until: number;
 }
 
-/** The state of a call on its connection. */
 type ExchangeState =
   | { readonly kind: "waiting" }
   | { readonly kind: "responding"; readonly status: number; readonly header: Headers; readonly bodyLimit: number }
@@ -174,7 +173,6 @@ function createIdleConnections(): IdleConnections {
   };
 }
 
-/** The shared state of a client's calls. */
 interface ExchangeOwner {
   /** The functions that fail the calls in flight. */
   readonly callsInFlight: ActiveSet<(reason: Error) => void>;
@@ -278,7 +276,6 @@ function requestError(connection: Connection, reason: Error): Error {
   return connection.hasReceived() ? error : markNothingReceived(error);
 }
 
-/** Converts an error of undici to the one that Node's HTTP has. */
 function toNodeError(reason: Error): Error {
   const code = "code" in reason ? reason.code : undefined;
   if (LOST_CODES.has(code) || /Invalid EOF state/.test(reason.message)) {

@@ -41,7 +41,6 @@ export interface WebSocketClient {
   close(): void;
 }
 
-/** A WebSocket for a call that streams both ways. */
 interface MessageSocket {
   /** The response that opened it. */
   readonly opening: IncomingMessage;
