@@ -7,7 +7,7 @@ import { monotonicMs } from "../base/runtime/index.js";
 import { tableNames } from "../data/schema/table-names.js";
 import type { LoadedConfig } from "../index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
-import { addArguments } from "./declarations.js";
+import { addArguments, COMPLETE } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";
 import {
   type CommandContext,
@@ -23,7 +23,6 @@ import {
   type Streams,
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
-import { COMPLETE } from "./shells.js";
 import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
 

@@ -1,6 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { decodeHex } from "../../trade/transaction/hex.js";
+import { decodeHex } from "../../trade/transaction/crypto.js";
 import { hashOfBytes, networkBytes, SIGNATURE_BYTES } from "../../trade/transaction/signature.js";
 import type { AppliedCommand, CommandResult } from "../engine/command-dispatch.js";
 import type { Block } from "../world/block-event.js";

@@ -7,7 +7,7 @@ import { quoted } from "../../base/errors/error-text.js";
 import { OutcomeUnknownError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { identifiers } from "../transaction/command-identifiers.js";
-import { decodeHex } from "../transaction/hex.js";
+import { decodeHex } from "../transaction/crypto.js";
 import { SIGNATURE_BYTES, transactionHash } from "../transaction/signature.js";
 import { readInputData } from "../transaction/submitted-input-data.js";
 import { broughtBy, type CommandPart, commandParts } from "./transaction-outcome.js";

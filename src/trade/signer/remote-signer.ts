@@ -18,7 +18,7 @@ import { withEnding } from "../../base/signal/abort.js";
 import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
-import { decodeHex } from "../transaction/hex.js";
+import { decodeHex } from "../transaction/crypto.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
 import type { SharedBlock } from "../transaction/signer.js";
 import { errorFromJson, errorSchema } from "./error-json.js";

@@ -3,8 +3,7 @@ import { type Transaction, TransactionSchema, TxVersion } from "../../../gen/cli
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { assertString, invalidTypeError, isBytes } from "../../base/input/assert.js";
-import { sha3, sha256, verifyEd25519 } from "./crypto.js";
-import { decodeHex, encodeHex } from "./hex.js";
+import { decodeHex, encodeHex, sha3, sha256, verifyEd25519 } from "./crypto.js";
 
 /** The algorithm of signatures, `tx.signature.algo`. */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { startAwakeTimer, startImmediate } from "../../base/runtime/index.js";
-import { pingReplyMs } from "./connection-options.js";
+import { pingReplyMs } from "./transport-types.js";
 
 /** The time between two liveness checks of connections with calls in flight, in milliseconds. */
 export const LIVENESS_CHECK_MS = 2000;

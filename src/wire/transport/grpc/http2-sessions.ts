@@ -14,11 +14,10 @@ import { destroyAfterInput } from "../../../base/runtime/http2-session.js";
 import { monotonicMs, startTimer } from "../../../base/runtime/index.js";
 import { onAbort } from "../../../base/signal/abort.js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { type Connector, connectSignal, createConnector } from "../connector.js";
 import { createLivenessCheck, pingSession, pingUnanswered } from "../http2-liveness.js";
 import { createTlsSource } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
+import { pingReplyMs, SUSPECT_AFTER_MS, type TransportSettings } from "../transport-types.js";
 
 /** The idle time after which a connection is pinged before it is used again, in milliseconds. */
 const FRESH_MS = 60_000;

@@ -15,11 +15,10 @@ import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
 import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
-import { USER_AGENT } from "../connection-options.js";
 import { formatTimeout } from "../grpc-headers.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
-import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
+import { type ClosableTransport, type HeaderInit, type TransportSettings, USER_AGENT } from "../transport-types.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
 import {
   ACCEPTED_ENCODINGS,
