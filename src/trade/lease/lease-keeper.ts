@@ -123,10 +123,16 @@ export function keepLeases(
           "Lease fewer orders: each is renewed repeatedly.",
         );
       }
-      const { executed } = isOpening(state, submission, settings)
-        ? await submitOpening(submission, options)
-        : sender.send(batchOf(submission, NO_STOPS), options);
-      return submissionOf(await executed);
+      const order = { marketId: submission.marketId, side: submission.side };
+      state.submitting.add(order);
+      try {
+        const { executed } = isOpening(state, submission, settings)
+          ? await submitOpening(submission, options)
+          : sender.send(batchOf(submission, NO_STOPS), options);
+        return submissionOf(await executed);
+      } finally {
+        state.submitting.delete(order);
+      }
     },
 
     setTrigger(marketId, trigger) {

@@ -65,7 +65,7 @@ export function createLeaseSender(
           noteSigned(state, batch, parts, { time, leaseMs });
           resolveSigned();
         },
-        onUnsent: () => forgetUnsent(state, signed),
+        onUnsent: () => forgetUnsent(state, batch, signed),
       };
       const executed = sendBatch(services, settings, sending, options).then(async ({ outcome, txHash }) => {
         await applyOutcome(state, batch, outcome, results);

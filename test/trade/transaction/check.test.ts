@@ -67,6 +67,29 @@ describe("other commands", () => {
     [{ liquidityProvisionCancellation: {} }, ["liquidityProvisionCancellation.marketId is required"]],
     [{ delegateSubmission: { nodeId: id } }, ["delegateSubmission.amount is required"]],
     [{ undelegateSubmission: { nodeId: id } }, ["undelegateSubmission.method is required"]],
+    // By core/delegation/engine.go, an amount of 0 takes back all.
+    [
+      { undelegateSubmission: { nodeId: id, amount: "0", method: "METHOD_NOW" } },
+      ["undelegateSubmission.amount must be positive (got 0)"],
+    ],
+    [
+      { delegateSubmission: { nodeId: id, amount: `+${2n ** 256n}` } },
+      ["delegateSubmission.amount must fit into 256 bits"],
+    ],
+    [
+      { updateMarginMode: { marketId: id, mode: "MODE_ISOLATED_MARGIN", marginFactor: "20" } },
+      ['updateMarginMode.marginFactor must be a decimal number above 0 and at most 1 (got "20")'],
+    ],
+    [
+      {
+        batchMarketInstructions: {
+          updateMarginMode: [{ marketId: id, mode: "MODE_ISOLATED_MARGIN", marginFactor: "20" }],
+        },
+      },
+      [
+        'batchMarketInstructions.updateMarginMode[0].marginFactor must be a decimal number above 0 and at most 1 (got "20")',
+      ],
+    ],
     [
       { transfer: { fromAccountType: 4, toAccountType: 4, to: id, asset: id, amount: "1" } },
       ["transfer must contain oneOff or recurring"],

@@ -75,6 +75,12 @@ export const betweenZeroAndOne: Rule<string> = (value) =>
       ? undefined
       : `must be a decimal number between 0 and 1, such as 0.01 for 1% (got ${quoted(value)})`;
 
+/** A decimal number above 0 and at most 1. */
+export const upToOne: Rule<string> = (value) =>
+  /^0*1(\.0*)?$/.test(value) || betweenZeroAndOne(value) === undefined
+    ? undefined
+    : `must be a decimal number above 0 and at most 1 (got ${quoted(value)})`;
+
 /** A value of an enumeration other than its unspecified one. */
 export const specified: Rule<number> = (value) => (value === 0 ? "is required" : undefined);
 

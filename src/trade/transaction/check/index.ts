@@ -1,6 +1,15 @@
-import type { BatchMarketInstructions } from "../../../../gen/vega/commands/v1/commands_pb.js";
+import type { BatchMarketInstructions, UpdateMarginMode } from "../../../../gen/vega/commands/v1/commands_pb.js";
 import { assertObject } from "../../../base/input/assert.js";
-import { type Command, listProblems, type Problem, whole } from "./field-rules.js";
+import {
+  type Command,
+  fieldProblems,
+  listProblems,
+  optional,
+  type Problem,
+  positiveWhole,
+  upToOne,
+  whole,
+} from "./field-rules.js";
 import { haltingProblem } from "./halting-commands.js";
 import { batchEntryProblems, networkProblems } from "./network/index.js";
 import { MESSAGE } from "./network/network-rules.js";
@@ -76,16 +85,25 @@ function specifiedProblems(command: Command): Iterable<Problem> {
       return transferProblems(command.value, command.case);
     case "withdrawSubmission":
       return withdrawalProblems(command.value, command.case);
+    case "undelegateSubmission": // The network takes 0 for all, and the empty text for an error.
+      return fieldProblems(command.value, { amount: optional(positiveWhole) }, command.case);
+    case "updateMarginMode":
+      return marginModeProblems(command.value, command.case);
     default:
       return amountProblems(command);
   }
+}
+
+/** Checks a margin factor. The network takes larger ones, and locks as many times the value of all orders. */
+function marginModeProblems({ marginFactor = "" }: UpdateMarginMode, at: string): Iterable<Problem> {
+  return fieldProblems({ marginFactor }, { marginFactor: optional(upToOne) }, at);
 }
 
 /** Checks the size of amounts, which the network's check does not. */
 function* amountProblems({ case: at, value }: Command): Generator<Problem> {
   for (const name of ["amount", "commitmentAmount"]) {
     const amount: unknown = Reflect.get(value, name);
-    const message = typeof amount === "string" && /^\d+$/.test(amount) ? whole(amount) : undefined;
+    const message = typeof amount === "string" && /^\+?\d+$/.test(amount) ? whole(amount.replace("+", "")) : undefined;
     if (message !== undefined) {
       yield { path: `${at}.${name}`, message };
     }
@@ -110,6 +128,7 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
   yield* listProblems(submissions, `${at}.submissions`, orderProblems);
   yield* listProblems(batch.stopOrdersCancellation, `${at}.stopOrdersCancellation`, stopOrdersCancellationProblems);
   yield* listProblems(batch.stopOrdersSubmission, `${at}.stopOrdersSubmission`, stopOrdersProblems);
+  yield* listProblems(batch.updateMarginMode, `${at}.updateMarginMode`, marginModeProblems);
   const amended = new Set<string>();
   for (const [index, { orderId }] of amendments.entries()) {
     if (amended.has(orderId)) {

@@ -14,6 +14,7 @@ import {
   type Rule,
   reference,
   specified,
+  upToOne,
   whereSet,
   whole,
 } from "../../../../src/trade/transaction/check/field-rules.js";
@@ -81,6 +82,13 @@ describe("a decimal number", () => {
     expect(refused(betweenZeroAndOne, ...out)).toEqual(out);
     expect(betweenZeroAndOne("")).toBe("is required");
     expect(betweenZeroAndOne("2")).toBe('must be a decimal number between 0 and 1, such as 0.01 for 1% (got "2")');
+  });
+
+  it("up to 1 may be 1", () => {
+    expect(refused(upToOne, "0.5", ".5", "1", "01", "001", "1.", "1.0", "1.00")).toEqual([]);
+    const out = ["0", "", "2", "11", "a1", "1a", "1.01", "1.0a", "1.10", "01.5"];
+    expect(refused(upToOne, ...out)).toEqual(out);
+    expect(upToOne("2")).toBe('must be a decimal number above 0 and at most 1 (got "2")');
   });
 });
 
