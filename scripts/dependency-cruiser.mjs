@@ -16,11 +16,11 @@ const innerModulesOfCommand = {
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
   "data/archive": ["open-archive", "save-archive"],
   "data/csv": ["csv-format", "encode-csv"],
-  "base/file": ["atomic-file", "bounded-file", "device", "save-target", "trusted-file"],
+  "base/file": ["atomic-file", "device", "read-file", "save-target"],
   "data/history": ["data-node-lag", "export-request", "segments"],
   "data/listing": ["paging-method"],
   // `--watch` decides which of two records is older as an account does.
-  "trade/live": ["event-types", "follow-cursor", "reconnect", "record-age"],
+  "trade/live": ["event-types", "listed-blocks", "next-segments", "reconnect"],
   base: ["profile"],
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],

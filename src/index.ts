@@ -84,11 +84,10 @@ export {
 } from "./data/history/segments.js";
 export type { LedgerExport, LedgerOptions, SavedLedger } from "./data/ledger/ledger-export.js";
 export type { LedgerRequest } from "./data/ledger/ledger-request.js";
-export type { ListedRecord, ListOptions } from "./data/listing/listed-records.js";
 export type { DateRange, ExpiryStrategyName, StatusName, StopOrderFilter } from "./data/listing/listing-filters.js";
 export type { Listings, StopOrderRecord } from "./data/listing/listings.js";
 export type { PaginationRequest } from "./data/listing/pagination.js";
-export type { PagesOptions, Paging, RecordsOptions } from "./data/listing/paging.js";
+export type { ListedRecord, ListOptions, PagesOptions, Paging, RecordsOptions } from "./data/listing/paging.js";
 export type { NodeOf, PagingMethod } from "./data/listing/paging-method.js";
 export { rowInterface, rowJsonSchema } from "./data/schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./data/schema/sql.js";
@@ -189,8 +188,7 @@ export type {
   PriceUnits,
 } from "./trade/market/market-units.js";
 export type { BookGap, BookView } from "./trade/market/order-book.js";
-export { connectSigner } from "./trade/signer/connect-signer.js";
-export { serveSigner } from "./trade/signer/serve-signer.js";
+export { connectSigner, serveSigner } from "./trade/signer/signer-process.js";
 export type {
   ConnectSignerOptions,
   RemoteSigner,

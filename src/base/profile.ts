@@ -13,7 +13,6 @@ export interface ProfileRules {
   readonly names: NameRules;
 }
 
-/** The form of names. */
 interface NameRules {
   /** Which names contain the schema version: those of ranges that cross a change, or those of all files but no archive. */
   readonly versioned: "crossing" | "files";

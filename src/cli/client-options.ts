@@ -83,7 +83,6 @@ export const extensionsOption = choice("<rule>", "whether the first chunk must h
 /** The completions of a table's name. */
 export const completeTables: FindValues = () => ({ values: tableNames });
 
-/** Declares an option that accepts the name of a table. */
 export function tableOption(description: string) {
   return text("<name>", description, { completions: completeTables, isFilter: true });
 }

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import type { ArgumentDeclaration, FindValues } from "./declarations.js";
+import { type ArgumentDeclaration, type FindValues, SHELLS } from "./declarations.js";
 import type { CommandContext } from "./output.js";
-import { SHELLS } from "./shells.js";
 
 /** A command, as the help lists it. */
 export interface ListedCommand {

@@ -13,7 +13,6 @@ interface Completion {
   readonly description?: string;
 }
 
-/** Finds the completions of the last word of a command line. */
 export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
   const word = words.at(-1) ?? "";
   // `help` is completed as if it were left out.
@@ -43,7 +42,6 @@ export async function complete(program: Command, words: readonly string[]): Prom
 
 const NONE: Completions = { values: [], files: false };
 
-/** The position that a command line leads to. */
 interface Position {
   readonly command: Command;
   readonly operands: readonly string[];
@@ -98,12 +96,10 @@ async function valuesOf(target: Option | Argument, word: string): Promise<Comple
   return { files: PATHS.has(placeholder) };
 }
 
-/** Keeps the values that begin with the word. */
 function matching(word: string, { values = [], files = false }: CompletionValues): Completions {
   return { values: values.filter((value) => value.startsWith(word)).map((value) => ({ value })), files };
 }
 
-/** Formats completions for the scripts of the shells. */
 export function completionText({ values, files }: Completions): string {
   const lines = values.map(({ value, description = "" }) => `${value}${description && `\t${description}`}\n`);
   return `${lines.join("")}${files ? ":files" : ":end"}\n`;

@@ -61,17 +61,14 @@ export type OptionValues<Declared extends OptionDeclarations> = {
   readonly [Name in OptionalName<Declared>]?: ValueOf<Declared[Name]>;
 };
 
-/** Declares a flag. */
 export function flag(description: string, settings: OptionSettings = {}): OptionDeclaration<boolean, "optional"> {
   return { presence: "optional", description, ...settings };
 }
 
-/** Declares a flag that disables a default. */
 export function negatedFlag(description: string): OptionDeclaration<boolean, "defaulted"> {
   return { presence: "defaulted", description, isNegated: true };
 }
 
-/** Declares an option that accepts a text. */
 export function text(
   placeholder: string,
   description: string,
@@ -90,7 +87,6 @@ export function parsed<Value>(
   return { presence: "optional", placeholder, description, parse, ...settings };
 }
 
-/** Declares an option that accepts one of several texts. */
 export function choice<const Value extends string>(
   placeholder: string,
   description: string,
@@ -100,7 +96,6 @@ export function choice<const Value extends string>(
   return { presence: "optional", placeholder, description, choices, ...settings };
 }
 
-/** Declares an option that may be repeated. */
 export function repeated<Value>(
   placeholder: string,
   description: string,
@@ -111,12 +106,10 @@ export function repeated<Value>(
   return parsed(placeholder, description, append, settings);
 }
 
-/** Makes an option mandatory. */
 export function required<Value>(declaration: OptionDeclaration<Value>): OptionDeclaration<Value, "required"> {
   return { ...declaration, presence: "required" };
 }
 
-/** Gives an option a default. */
 export function withDefault<Value>(
   declaration: OptionDeclaration<Value>,
   defaultValue: NoInfer<Value>,
@@ -125,7 +118,6 @@ export function withDefault<Value>(
   return { ...declaration, presence: "defaulted", defaultValue, ...(defaultText !== undefined && { defaultText }) };
 }
 
-/** Declares an option that accepts a text and may be repeated. */
 export function repeatedText(
   placeholder: string,
   description: string,
@@ -134,7 +126,6 @@ export function repeatedText(
   return repeated(placeholder, description, (value) => value, settings);
 }
 
-/** Returns the flag of an option. */
 export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -201,10 +192,15 @@ export class CommandArgument extends Argument {
   }
 }
 
-/** Adds declared arguments to a command. */
 export function addArguments(command: Command, declarations: readonly ArgumentDeclaration[]): Command {
   for (const declaration of declarations) {
     command.addArgument(new CommandArgument(declaration));
   }
   return command;
 }
+
+/** The shells that the command prints completion scripts for. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+/** The first argument of these scripts' requests for completions. */
+export const COMPLETE = "__complete";

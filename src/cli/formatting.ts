@@ -1,11 +1,9 @@
 const counts = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
 
-/** Formats a count in few characters. */
 export function compact(count: bigint | number): string {
   return counts.format(count);
 }
 
-/** Formats a time span in its two largest units. */
 export function span(seconds: number): string {
   const total = Math.ceil(seconds);
   const [days, hours, minutes] = [
@@ -22,12 +20,10 @@ export function span(seconds: number): string {
   return minutes > 0 ? `${minutes}m ${String(total % 60).padStart(2, "0")}s` : `${total}s`;
 }
 
-/** Formats a count with a comma between thousands. */
 export function grouped(count: bigint | number): string {
   return count.toLocaleString("en-US");
 }
 
-/** Formats a size. */
 export function size(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
@@ -39,7 +35,6 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** Formats the time of day in the time zone of this machine. */
 export function clock(iso: string): string {
   return new Date(iso).toTimeString().slice(0, 8);
 }

@@ -110,7 +110,6 @@ export function withColumns<M extends DescMessage>(
   };
 }
 
-/** Returns the maximum number of records to request. */
 export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
 }
@@ -142,7 +141,6 @@ export async function printListing<M extends DescMessage>(
   }
 }
 
-/** Yields the first records. */
 async function* upTo<T>(max: number, nodes: AsyncIterable<T>): AsyncGenerator<T> {
   let left = max;
   for await (const node of nodes) {
@@ -245,12 +243,10 @@ export function leaves(desc: DescMessage): DescField[][] {
   );
 }
 
-/** Formats the path of a field. */
 export function pathText(path: readonly DescField[]): string {
   return path.map(({ jsonName }) => jsonName).join(".");
 }
 
-/** Returns the value at a path. */
 export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
   return textOf(
     memberAt(
@@ -279,12 +275,10 @@ export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
-/** Returns the short name of a value of an enum. */
 export function valueName(desc: DescEnum, value: number): string {
   return shortName(desc, enumName(desc, value));
 }
 
-/** Declares an option that filters by values of an enum. */
 export function enumOption(placeholder: string, desc: DescEnum) {
   const names = desc.values.map(({ localName }) => localName);
   return repeated(
@@ -295,7 +289,6 @@ export function enumOption(placeholder: string, desc: DescEnum) {
   );
 }
 
-/** Shortens an identifier for a table. */
 export function shortId(text: string, wide: boolean): string {
   return wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`;
 }

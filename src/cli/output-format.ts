@@ -50,12 +50,10 @@ export function printsJsonLines({ output, json: isJson }: EventsOutputOptions): 
 /** The values of {@link recordsOutput} and of {@link resultOutput}. */
 export type OutputOptions = OptionValues<typeof recordsOutput>;
 
-/** Returns the format of a list of records. */
 export function recordsFormat(options: OutputOptions, { out }: Pick<CommandContext, "out">): OutputFormat {
   return options.json === true ? "json" : (options.output ?? (out.isTTY === true ? "table" : "jsonl"));
 }
 
-/** Returns the format of one result. */
 export function resultFormat(options: OutputOptions): OutputFormat {
   return options.json === true ? "json" : (options.output ?? "table");
 }
@@ -82,7 +80,6 @@ export interface Report {
   records?(): Iterable<object>;
 }
 
-/** Prints the result of a command. */
 export async function printReport(
   { table, object, records = () => [object()] }: Report,
   format: OutputFormat,

@@ -181,7 +181,6 @@ export interface ErrorTextOptions {
   readonly namesExplanation?: boolean | undefined;
 }
 
-/** Formats an error for a person. */
 export function errorText(
   reason: unknown,
   { wording, to, namesExplanation = to?.err.isTTY === true && !isUsage(reason) }: ErrorTextOptions = {},
@@ -211,7 +210,6 @@ function isInSummary({ "@type": type, message, inner }: TypedObject, summary: st
   return type.endsWith("/vega.ErrorDetail") && texts.length > 0 && areIncluded;
 }
 
-/** Formats the summary and the advice of an error. */
 function twoLines(summary: string, advice: string, to: ErrorTextOptions["to"]): string {
   return `${head(summary, to)}\n${advice === "" ? "" : `${printable(advice)}\n`}`;
 }
@@ -221,7 +219,6 @@ function head(summary: string, to: ErrorTextOptions["to"]): string {
   return `${name} ${printable(summary)}`;
 }
 
-/** Formats an error for a program. */
 export function errorJson(reason: unknown, wording?: ErrorWording): string {
   const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
   const replaced = wording && { message: wording.summary, advice: wording.advice };

@@ -77,7 +77,6 @@ const UNITS = new Map([
 /** Parses a duration: a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds. */
 export const parseDuration = durationParser();
 
-/** Creates a parser of durations. */
 export function durationParser(advice?: string): (text: string, flag: string) => number {
   return (text, flag) => {
     const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
@@ -97,12 +96,10 @@ export function durationParser(advice?: string): (text: string, flag: string) =>
   };
 }
 
-/** Splits a list at its commas. */
 export function parseList(text: string): string[] {
   return text.split(",");
 }
 
-/** Parses a pattern with wildcards. */
 export function parsePattern(pattern: string, flags = ""): RegExp {
   const escaped = pattern.replace(/[.+^${}()|[\]\\/-]/g, "\\$&");
   return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, `s${flags}`);

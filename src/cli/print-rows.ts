@@ -110,7 +110,6 @@ export async function printRows(
   }
 }
 
-/** Text for standard output that is written in large parts. */
 interface BufferedOutput {
   append(text: string): void;
   isFull(): boolean;

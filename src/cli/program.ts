@@ -7,7 +7,7 @@ import { monotonicMs } from "../base/runtime/index.js";
 import { tableNames } from "../data/schema/table-names.js";
 import type { LoadedConfig } from "../index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
-import { addArguments } from "./declarations.js";
+import { addArguments, COMPLETE } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";
 import {
   type CommandContext,
@@ -23,13 +23,11 @@ import {
   type Streams,
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
-import { COMPLETE } from "./shells.js";
 import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
 
 export { Interruption };
 
-/** Creates the command with its subcommands. */
 export async function createProgram(
   version: string,
   context: CommandContext,
@@ -109,7 +107,6 @@ function helpWidth({ isTTY, columns }: CommandContext["out"]): number {
   return (isTTY === true ? columns : undefined) ?? HELP_COLUMNS;
 }
 
-/** How a run of the command is executed. */
 interface Execution {
   readonly version: string;
   readonly context: CommandContext;
@@ -191,7 +188,6 @@ async function wordingFor(
   return { summary, advice: `${advice} ${await adviceOn(reason)}`.trim() };
 }
 
-/** Prints the completions of the last word for a shell. */
 async function answerShell(words: readonly string[], version: string, context: CommandContext): Promise<void> {
   const { complete, completionText } = await import("./completion.js");
   const program = await createProgram(version, context, (name) => words.includes(name));
@@ -259,7 +255,6 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   return await execute(args, { version, context, silence: notes.silence, adviceOn });
 }
 
-/** The stream for notes and progress. */
 interface Notes {
   readonly stream: Streams["err"];
   /** Discards everything from now on, as `--quiet` asks. */
@@ -325,7 +320,6 @@ function flagNames(command: Command | undefined): OptionNames {
 
 const loadOrigins = lazily(() => import("./config-origins.js"));
 
-/** The parts of a command's configuration that errors and notes need. */
 interface UsedConfig {
   /** Records a configuration, and warns once about each file whose secrets other users can read. */
   readonly onConfig: (loaded: LoadedConfig) => void;
@@ -333,7 +327,6 @@ interface UsedConfig {
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
-/** Creates the observer of the configuration that a command uses. */
 function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfig {
   const warnings = new Set<string>();
   let used: LoadedConfig | undefined;

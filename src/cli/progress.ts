@@ -5,7 +5,6 @@ import type { Streams } from "./output.js";
 /** Milliseconds between two updates of the progress line. */
 const INTERVAL = 200;
 
-/** The progress of a download. */
 interface Progress {
   /** The bytes received so far. */
   readonly bytes: number;
@@ -73,7 +72,6 @@ export interface Display {
 /** The size of a terminal of unknown size. */
 const [COLUMNS, ROWS] = [80, 24];
 
-/** Returns the size of a terminal in characters. */
 export function sizeOf({ columns, rows }: Streams["err"]): { readonly columns: number; readonly rows: number } {
   return { columns: columns || COLUMNS, rows: rows || ROWS };
 }

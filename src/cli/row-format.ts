@@ -19,7 +19,6 @@ export interface RowFormat {
   broken(): string;
 }
 
-/** The space for a table. */
 interface Terminal {
   readonly width: number;
   /** Styles the header. */
@@ -33,7 +32,6 @@ const ROWS_ADVICE = "Choose with --columns, or print all with --output csv.";
 
 const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, onOmission: () => {} };
 
-/** Creates a format. */
 export function createRowFormat(name: OutputFormat, nullText: string | undefined, terminal = UNLIMITED): RowFormat {
   switch (name) {
     case "json":

@@ -62,13 +62,11 @@ export function layOut(
   return { shown: ranked.slice(0, 1), widths: natural, isShortened: false };
 }
 
-/** Ranks the columns of a table. */
 export function rankedPlaces(header: readonly string[], ranked: readonly string[]): number[] {
   const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
   return [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
 }
 
-/** Formats a line of a table. */
 export function tableLine(
   cells: readonly string[],
   { shown, widths, isShortened }: Layout,
@@ -86,7 +84,6 @@ export function tableLine(
     .trimEnd();
 }
 
-/** Describes what tables omit. */
 export function describeOmissions(tables: readonly LaidOut[], advice: string, width: number): string {
   const omitted = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
   const named = [...omitted].slice(0, MAX_NAMED);
@@ -140,7 +137,6 @@ function fitLines(
   return { header, layout, lines: { [Symbol.iterator]: lines } };
 }
 
-/** Measures the columns of a table. */
 export function widthsOf(rows: readonly (readonly string[])[], count: number): number[] {
   const widths = Array.from({ length: count }, () => 0);
   for (const cells of rows) {
@@ -149,12 +145,10 @@ export function widthsOf(rows: readonly (readonly string[])[], count: number): n
   return widths;
 }
 
-/** Measures a table. */
 export function tableWidth([header = [], ...rows]: readonly (readonly string[])[]): number {
   return widthsOf([header, ...rows], header.length).reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 }
 
-/** Breaks a text into lines between words. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -193,7 +187,6 @@ export function wrapLastColumn(
   });
 }
 
-/** Widens columns to what the cells of a row need. */
 function widen(widths: number[], cells: readonly string[]): void {
   for (const [place, width] of widths.entries()) {
     widths[place] = Math.max(width, stringWidth(cells[place] ?? ""));
@@ -271,7 +264,6 @@ export interface Tables {
   printOmissions(): void;
 }
 
-/** Creates the formatter of the tables of one output. */
 export function createTables(
   streams: Pick<Streams, "out" | "notes" | "environment">,
   advice = "Use --json to print all.",

@@ -55,7 +55,6 @@ export async function readTransactionInput(path: string, context: CommandContext
   return { command };
 }
 
-/** Converts a signed request to the JSON body of the submit operation. */
 export function requestJson(request: SubmitTransactionRequest): JsonValue {
   return toJson(SubmitTransactionRequestSchema, request, { alwaysEmitImplicit: true });
 }
@@ -98,7 +97,6 @@ export const signerOption = text(
   { conflicts: ["keyFile"] },
 );
 
-/** The options that choose a signer. */
 interface SignerChoice {
   /** The path of a key file. */
   readonly keyFile?: string;

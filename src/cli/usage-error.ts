@@ -36,7 +36,6 @@ function adviceOnSecret(name: string): string | undefined {
   return /^--(access-|auth-|bearer-)?(token|headers?|api-?key|password|auth)$/.test(name) ? TOKENS : undefined;
 }
 
-/** The explanation of a usage error. */
 interface Explanation {
   readonly summary: string;
   /** The most likely intended name. */

@@ -10,8 +10,11 @@ import { profileRules } from "../base/profile.js";
 import { createExport } from "../data/history/create-export.js";
 import { type DataNodeLag, measureLag } from "../data/history/data-node-lag.js";
 import { type ExportRequest, readExportRequest } from "../data/history/export-request.js";
-import type { ExportOptions, NetworkHistoryExport } from "../data/history/network-history-export.js";
-import { checkExportOptions } from "../data/history/network-history-export.js";
+import {
+  checkExportOptions,
+  type ExportOptions,
+  type NetworkHistoryExport,
+} from "../data/history/network-history-export.js";
 import type { PartRetry } from "../data/history/save-in-parts.js";
 import { listSegments } from "../data/history/segments.js";
 import {
@@ -41,15 +44,15 @@ import { createUnits, type Units } from "../trade/market/market-units.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../trade/transaction/halting-transaction.js";
 import { createRecentBlocks, type RecentBlocks } from "../trade/transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../trade/transaction/transactions.js";
-import { type ClientConfig, readConfig } from "../wire/config/config-schema.js";
+import { type ClientConfig, type Config, readConfig } from "../wire/config/config-schema.js";
 import { staysOnLoopback } from "../wire/config/loopback.js";
 import { callId, withoutRetry } from "../wire/transport/call-context.js";
 import { isolateHooks } from "../wire/transport/hooks.js";
 import { startingOver } from "../wire/transport/layers/fallback.js";
+import { assertRetryMethods } from "../wire/transport/layers/retry.js";
 import { crashChecks, type RequestCheck, withRequestChecks } from "../wire/transport/layers/unsafe-requests.js";
 import { throwingOurErrors } from "../wire/transport/library-errors.js";
 import { methodName } from "../wire/transport/method.js";
-import { assertRetryMethods } from "../wire/transport/retry-methods.js";
 import { createServiceClient, type ServiceClient } from "../wire/transport/service-client.js";
 import { createTransport, failingCall, type OpenNode, type TransportOptions } from "../wire/transport/transport.js";
 import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";
@@ -217,27 +220,11 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
-  const checked = readConfig(config);
-  const read = snapshot(options);
-  const hooks = read.hooks === undefined ? undefined : isolateHooks(read.hooks);
-  const { onRetry, onNodeChange } = hooks ?? {};
-  options = { ...read, hooks };
-  let nodes: Nodes | undefined;
-  const gateOf = (opened: readonly OpenNode[]) => {
-    nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });
-    return nodes;
-  };
-  const recentBlocks = createRecentBlocks();
-  const transport = withRequestChecks(createTransport(checked, options, gateOf), requestChecks(recentBlocks));
-  const failing = failingCall(checked);
-  const { extensions, chainIdPrefix, orderPages } = profileRules[checked.profile];
-  const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
-  const dataService = serviceClient(TradingDataService);
-  const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
-  const calls = throwingOurErrors(transport, failing);
+  const wire = openWire(readConfig(config), snapshot(options));
+  const { transport, watchTransport, checked, serviceClient, failing, recentBlocks, core, data, onRetry } = wire;
+  const { chainIdPrefix, orderPages } = profileRules[checked.profile];
   const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
-  const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
-  const core = serviceClient(CoreService);
+  const { listRecords, ...paging } = createPaging(wire.calls.unary, failing, requireOrder);
   const chain = { chainId: checked.chainId, isLoopback: staysOnLoopback(checked) };
   const { prepare, lastHeight, ...transactions } = createTransactions(core, {
     serviceClient,
@@ -256,15 +243,11 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     onRetry: ({ method, contextValues, ...retry }) =>
       onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
   });
-  const live = liveCallsOver(calls.stream);
-  const events = createEvents(live);
+  const live = liveCallsOver(wire.calls.stream);
   // The watch has its own connection, so that the result of a transaction arrives even if its submission's connection is lost.
-  const watchTransport = createTransport(checked, options, gateOf);
-  const { stream: watchStream } = throwingOurErrors(watchTransport, failing);
-  const watchedEvents = createEvents(liveCallsOver(watchStream));
+  const watched = createEvents(liveCallsOver(throwingOurErrors(watchTransport, failing).stream));
   const watch = createBlockWatch(
-    (signal) =>
-      watchedEvents.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
+    (signal) => watched.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
     checked.retry,
     recentBlocks.add,
   );
@@ -274,12 +257,9 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     watch.close();
     await Promise.all([transport.close(), watchTransport.close()]);
   };
-
-  const { sendUrgently, ...outcomes } = createOutcomes(
-    { ...transactions, prepare, lastHeight },
-    { watch, service: serviceClient },
-    checked.chainId,
-  );
+  const node = { watch, service: serviceClient };
+  const sending = { transactions: { ...transactions, prepare, lastHeight }, node, closing: closing.signal };
+  const { sendUrgently, ...outcomes } = createOutcomes(sending.transactions, node, checked.chainId);
 
   const client: Client = withSnapshots<Client>({
     transport,
@@ -288,7 +268,87 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       assertRetryMethods(checked.retry.methods, service);
       return serviceClient(service);
     },
+    ...createExports(wire),
+    status: async (statusOptions) => wire.status(parseCallOptions(statusOptions)),
+    dataNodeLag: async (lagOptions) => measureLag({ core, data }, parseCallOptions(lagOptions)),
+    ...createFollowing({
+      exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),
+      listSegments: (listOptions) => client.listSegments(listOptions),
+    }),
+    ...paging,
+    ...createListings(data, listRecords, failing, requireOrder),
+    ...createTransactionResults(live),
+    ...createUnits(serviceClient, failing),
+    ...createAccounts(live),
+    ...createBooks(live),
+    ...createEvents(live),
+    ...transactions,
+    ...outcomes,
+    orders: (ordersOptions) => createOrders(sending, ordersOptions),
+    leases: (leasesOptions) => createLeases({ ...sending, accounts: client }, leasesOptions),
+    guard: async (guardOptions) =>
+      createGuard(
+        {
+          transactions,
+          sendUrgently,
+          marketUnits: client.marketUnits,
+          records: paging.records,
+          service: serviceClient,
+          closing: closing.signal,
+          ...chain,
+        },
+        guardOptions,
+      ),
+    close,
+    [Symbol.asyncDispose]: close,
+  });
+  return client;
+}
 
+/** The transports of a client, and its calls over them. */
+type Wire = ReturnType<typeof openWire>;
+
+/** Opens the transports of a client. They share the knowledge of the nodes. */
+function openWire(checked: Config, given: TransportOptions) {
+  const hooks = given.hooks === undefined ? undefined : isolateHooks(given.hooks);
+  const { onRetry, onNodeChange } = hooks ?? {};
+  const options = { ...given, hooks };
+  let nodes: Nodes | undefined;
+  const gateOf = (opened: readonly OpenNode[]) => {
+    nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });
+    return nodes;
+  };
+  const recentBlocks = createRecentBlocks();
+  const transport = withRequestChecks(createTransport(checked, options, gateOf), requestChecks(recentBlocks));
+  const watchTransport = createTransport(checked, options, gateOf);
+  const failing = failingCall(checked);
+  const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
+  return {
+    checked,
+    transport,
+    watchTransport,
+    recentBlocks,
+    failing,
+    serviceClient,
+    onRetry,
+    core: serviceClient(CoreService),
+    data: serviceClient(TradingDataService),
+    /** Calls that throw the library's errors. */
+    calls: throwingOurErrors(transport, failing),
+    status: async (statusOptions: CallOptions) => (await nodes?.status(statusOptions)) ?? [],
+  };
+}
+
+function createExports({
+  checked,
+  calls,
+  data,
+  failing,
+  onRetry,
+}: Wire): Pick<Client, "exportNetworkHistory" | "exportLedgerEntries" | "listSegments"> {
+  const { extensions } = profileRules[checked.profile];
+  const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
+  return {
     exportNetworkHistory(request, exportOptions = {}) {
       const { tableNumber: table, ...requested } = readExportRequest(request);
       checkExportOptions(exportOptions);
@@ -309,7 +369,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
           const input = createAsyncIterable([{ ...range, table }]);
           return calls.stream(exportMethod, callSignal, timeoutMs, headers, input, contextValues);
         },
-        listSegments: (callSignal) => listSegments(dataService, { signal: callSignal, headers, timeoutMs }),
+        listSegments: (callSignal) => listSegments(data, { signal: callSignal, headers, timeoutMs }),
         startingOver,
         fail: failing(exportMethod, signal),
       });
@@ -331,63 +391,6 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       });
     },
 
-    listSegments: async (listOptions) => listSegments(dataService, parseCallOptions(listOptions)),
-
-    status: async (statusOptions) => (await nodes?.status(parseCallOptions(statusOptions))) ?? [],
-
-    dataNodeLag: async (lagOptions) => measureLag({ core, data: dataService }, parseCallOptions(lagOptions)),
-
-    ...createFollowing({
-      exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),
-      listSegments: (listOptions) => client.listSegments(listOptions),
-    }),
-    ...paging,
-    ...createListings(dataService, listRecords, failing, requireOrder),
-    ...createTransactionResults(live),
-    ...createUnits(serviceClient, failing),
-    ...createAccounts(live),
-    ...createBooks(live),
-    ...events,
-    ...transactions,
-    ...outcomes,
-
-    orders: (ordersOptions) =>
-      createOrders(
-        {
-          transactions: { ...transactions, prepare, lastHeight },
-          node: { watch, service: serviceClient },
-          closing: closing.signal,
-        },
-        ordersOptions,
-      ),
-
-    leases: (leasesOptions) =>
-      createLeases(
-        {
-          transactions: { ...transactions, prepare, lastHeight },
-          node: { watch, service: serviceClient },
-          accounts: client,
-          closing: closing.signal,
-        },
-        leasesOptions,
-      ),
-
-    guard: async (guardOptions) =>
-      createGuard(
-        {
-          transactions,
-          sendUrgently,
-          marketUnits: client.marketUnits,
-          records: paging.records,
-          service: serviceClient,
-          closing: closing.signal,
-          ...chain,
-        },
-        guardOptions,
-      ),
-
-    close,
-    [Symbol.asyncDispose]: close,
-  });
-  return client;
+    listSegments: async (listOptions) => listSegments(data, parseCallOptions(listOptions)),
+  };
 }

@@ -50,7 +50,6 @@ export interface NodeStatus {
   readonly error?: TradewireError;
 }
 
-/** A node's response to its check. */
 interface Answer {
   readonly chainId: string;
   readonly height: bigint;
@@ -68,7 +67,6 @@ type Health =
       readonly at: number;
     };
 
-/** The problem with a node. */
 interface Verdict {
   readonly state: "other chain" | "behind";
   readonly refusal: string;
@@ -162,7 +160,7 @@ export function watchNodes(
       const { health } = watched;
       if (health !== undefined && health.at >= roundAt) {
         if (health.kind === "answered") {
-          setVerdict(watched, verdictOn(health.answer, best));
+          setVerdict(watched, verdictOn(health.answer, { best, chainId: expectedChain, maxLagBlocks }));
         } else if (health.kind === "unchecked") {
           setVerdict(watched, undefined);
         }
@@ -177,20 +175,6 @@ export function watchNodes(
       const { name, url } = watched.node;
       onNodeChange?.({ name, ...(url !== undefined && { url }), ...(verdict && { refusal: verdict.refusal }) });
     }
-  }
-
-  function verdictOn({ chainId, height, lag }: Answer, best: bigint): Verdict | undefined {
-    if (chainId !== expectedChain) {
-      return { state: "other chain", refusal: `it is on chain ${chainId}, not on ${expectedChain}` };
-    }
-    if (best - height > maxLagBlocks) {
-      return { state: "behind", refusal: `it is ${best - height} blocks behind` };
-    }
-    if (lag?.state === "lagging") {
-      const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
-      return { state: "behind", refusal: `its data node lags its core by ${seconds} s` };
-    }
-    return undefined;
   }
 
   function watchedOf(name: string): WatchedNode {
@@ -292,6 +276,25 @@ function healthAfter(before: Health | undefined, found: Health): Health {
   return mayPass && before?.kind === "answered" && !before.hasFailedOnce ? { ...before, hasFailedOnce: true } : found;
 }
 
+/** Returns the problem with a node that has answered, compared with what the other nodes say. */
+function verdictOn(
+  { chainId, height, lag }: Answer,
+  expected: { readonly best: bigint; readonly chainId: string | undefined; readonly maxLagBlocks: number },
+): Verdict | undefined {
+  if (chainId !== expected.chainId) {
+    return { state: "other chain", refusal: `it is on chain ${chainId}, not on ${expected.chainId}` };
+  }
+  const behind = expected.best - height;
+  if (behind > expected.maxLagBlocks) {
+    return { state: "behind", refusal: `it is ${behind} blocks behind` };
+  }
+  if (lag?.state === "lagging") {
+    const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
+    return { state: "behind", refusal: `its data node lags its core by ${seconds} s` };
+  }
+  return undefined;
+}
+
 /** Returns whether a node must be checked before it is used: its last check failed, and not just now. */
 function needsCheck({ kind, at }: Health): boolean {
   return (kind === "failing" || kind === "unreachable") && monotonicMs() - at > FAILED_MS;
@@ -333,7 +336,6 @@ async function checkNode(node: OpenNode): Promise<Health> {
   }
 }
 
-/** Returns what a failed check says about a node. */
 function kindOf(error: TradewireError): "unchecked" | "failing" | "unreachable" {
   switch (failureKind(error)) {
     case "node: unimplemented":

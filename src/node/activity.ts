@@ -61,7 +61,6 @@ function command(
   return { partyId, command: { case: "orderSubmission", value }, signature };
 }
 
-/** Returns a generator of pseudorandom numbers that is seeded with a text. */
 function seededNumbers(text: string): (below: number) => number {
   const bytes = sha256(text);
   let at = 0;

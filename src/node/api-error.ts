@@ -113,7 +113,6 @@ export function apiError(code: Code, message: string, inner = ""): ConnectError 
   return new ConnectError(`${Code[code]} error`, code, undefined, [{ desc: ErrorDetailSchema, value }]);
 }
 
-/** Creates the error of an invalid request. */
 export function invalidArgument(message: string, inner?: string): ConnectError {
   return apiError(Code.InvalidArgument, message, inner);
 }

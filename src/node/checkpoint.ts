@@ -52,7 +52,6 @@ interface Unsaved {
   readonly ms: number;
 }
 
-/** Opens the checkpoints in a journal's folder. */
 export function openCheckpoints(
   folder: string,
   settings: unknown,

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { RequestError } from "../base/errors/index.js";
-import { isChainId } from "../base/input/assert.js";
-import { isBytes } from "../base/input/is-bytes.js";
+import { isBytes, isChainId } from "../base/input/assert.js";
 import { integer, optionsSchema, parseInput } from "../base/input/schemas.js";
 import { type Profile, profileRules, profiles } from "../base/profile.js";
 import { MAX_TIMER_MS } from "../base/runtime/index.js";

@@ -15,7 +15,7 @@ import * as v from "valibot";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { closestName, type OptionNames, quoted } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
-import { isBytes } from "../base/input/is-bytes.js";
+import { isBytes } from "../base/input/assert.js";
 import { integer, optionsSchema, parseInput } from "../base/input/schemas.js";
 import { startImmediate } from "../base/runtime/index.js";
 
@@ -219,12 +219,10 @@ export interface Failure {
   readonly afterBytes?: number | undefined;
 }
 
-/** How a planned failure affects a call. */
 type FailureEffect =
   | { readonly kind: "code"; readonly code: Code; readonly afterBytes: number }
   | { readonly kind: "cut" | "stall"; readonly afterBytes: number };
 
-/** A validated failure. */
 interface PlannedFailure {
   /** The full names of the methods that fail. */
   readonly methods: readonly string[];
@@ -275,7 +273,6 @@ function planFailure(services: readonly DescService[], input: Failure): PlannedF
   return { methods: methods.map(methodName), times, effect };
 }
 
-/** Returns the full name of a method. */
 function methodName({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }

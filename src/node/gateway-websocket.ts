@@ -159,7 +159,6 @@ export interface UpgradeOptions {
   readonly failures: Pick<FailureInjector, "wrapListener" | "wrapSocket">;
 }
 
-/** Handles the upgrade requests of an HTTP server. */
 export function handleUpgrades(server: Server, { upgrade, fallback, limited, failures }: UpgradeOptions): () => void {
   const connections = new Set<Socket>();
   /** The response to the last request on each connection that has sent one. */

@@ -217,7 +217,6 @@ async function sendError(
   await send(request, response, httpStatusFromCode(error.code), new Headers(), type, [text]);
 }
 
-/** Converts an error to the JSON of the gateway. */
 export function errorJson(reason: unknown) {
   const error =
     reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);

@@ -74,7 +74,6 @@ export interface TransactionFailure {
   readonly errors: readonly string[];
 }
 
-/** The state of the last block that later blocks depend on. */
 interface LastBlock {
   /** The block's time, plus a microsecond for each of its events: rows of different events have different times. */
   readonly lastRowTime: bigint;

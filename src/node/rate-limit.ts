@@ -26,7 +26,6 @@ interface Addressed {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** The decision about a call. An accepted call has no refusal. */
 interface Verdict {
   readonly headers: Readonly<Record<string, string>>;
   readonly refusal?: { readonly message: string; readonly code: Code; readonly httpStatus: number };

@@ -77,7 +77,6 @@ function errorResponse(errorCode: Code, errorMessage: string) {
   return { case: "errorResponse" as const, value: { errorCode, errorMessage } };
 }
 
-/** The definitions that a server offers through reflection. */
 interface ReflectedDefinitions {
   /** The full names of the services, in order. */
   readonly services: readonly string[];

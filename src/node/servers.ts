@@ -31,7 +31,6 @@ export interface Servers {
   close(): Promise<void>;
 }
 
-/** Where the two servers listen. */
 interface ServerUrls {
   readonly grpcUrl: string;
   readonly restUrl: string;

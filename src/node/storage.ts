@@ -20,7 +20,6 @@ export interface OpenStorage extends Storage {
   close(): Promise<void>;
 }
 
-/** The inputs of the blocks in a data folder besides their transactions. */
 interface StorageKey {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly genesis: unknown;

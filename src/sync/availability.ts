@@ -1,7 +1,7 @@
 import { BannedError, TradewireError } from "../base/errors/index.js";
 import { reactionTo } from "../base/errors/reaction.js";
 import { monotonicMs, unixMs } from "../base/runtime/index.js";
-import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
+import { backoffMs, retry, throwIfAborted } from "../base/signal/wait.js";
 import type { ReportEvent } from "./sync-events.js";
 
 /** A failure, and when the next attempt is due. Times are those of `monotonicMs()`, as the machine's clock may be set. */
@@ -12,7 +12,6 @@ interface Backoff {
   readonly retryAt: number;
 }
 
-/** Whether a node or a sink can be used now. */
 type AvailabilityState =
   | { readonly kind: "available" }
   /** It answers, but its last call failed. */
@@ -69,21 +68,17 @@ export function createAvailability(retryForMs: number): Availability {
 }
 
 /**
- * Records that something is unreachable, reports the wait, and waits until the next attempt is due.
+ * Records that something is unreachable, reports the wait until the next attempt, and returns it in milliseconds.
  *
- * @throws `error` if it has been unreachable for too long; {@link CanceledError}
+ * @throws `error` if it has been unreachable for too long
  */
-export async function waitAfterFailure(
-  availability: Availability,
-  error: TradewireError,
-  { report, signal }: Pick<RetryContext, "report" | "signal">,
-): Promise<void> {
+export function delayMsAfterFailure(availability: Availability, error: TradewireError, report: ReportEvent): number {
   const againMs = availability.recordFailure(error, true);
   if (availability.state.kind === "unreachable" && availability.state.timedOut) {
     throw error;
   }
   report({ kind: "waiting", error, againMs });
-  await wait(againMs, signal);
+  return againMs;
 }
 
 /**
@@ -95,21 +90,17 @@ export async function waitAfterFailure(
  */
 export async function retryWhileUnavailable<T>(
   action: () => Promise<T>,
-  retryContext: RetryContext,
+  { retryForMs, report, signal }: RetryContext,
   mayRetry: (error: TradewireError) => boolean = (error) => reactionTo(error).repeat,
 ): Promise<T> {
-  const { retryForMs, signal } = retryContext;
   const availability = createAvailability(retryForMs);
-  for (;;) {
+  const delayMsAfter = (reason: unknown) => {
     throwIfAborted(signal);
-    try {
-      return await action();
-    } catch (reason) {
-      throwIfAborted(signal);
-      if (!(reason instanceof TradewireError) || !mayRetry(reason)) {
-        throw reason;
-      }
-      await waitAfterFailure(availability, reason, retryContext);
+    if (!(reason instanceof TradewireError) || !mayRetry(reason)) {
+      throw reason;
     }
-  }
+    return delayMsAfterFailure(availability, reason, report);
+  };
+  throwIfAborted(signal);
+  return retry(action, delayMsAfter, signal);
 }

@@ -10,21 +10,18 @@ export { compareCoverage, compareLedger } from "./coverage.js";
 export { DivergenceError } from "./divergence.js";
 export type { NodeLag } from "./node-history.js";
 export { type HistoryPlan, planHistory, type TablePlan } from "./plan-history.js";
+export type { DeadLetter } from "./queue/queue-contents.js";
+export type { CallLimits, QueueOptions, WorkerOptions } from "./queue/queue-options.js";
 export {
-  type CallLimits,
-  type DeadLetter,
   type NodeState,
-  type QueueOptions,
   type QueueStatus,
   queueStatus,
-  queueSync,
   retryFailed,
-  runWorker,
   type UnderWay,
-  type WorkerOptions,
   type WorkerState,
-  type WorkerSummary,
-} from "./queue/index.js";
+} from "./queue/queue-status.js";
+export { queueSync } from "./queue/queue-sync.js";
+export { runWorker, type WorkerSummary } from "./queue/worker.js";
 export { type Repaired, type RepairOptions, repairSync } from "./repair-sync.js";
 export type {
   CoverageComparison,
@@ -43,8 +40,8 @@ export type {
 export { type DuckdbSinkOptions, duckdbSink } from "./sinks/duckdb/duckdb-sink.js";
 export { type Compacted, type CompactOptions, compactParquet } from "./sinks/parquet/compact-parquet.js";
 export { type ParquetSinkOptions, parquetSink } from "./sinks/parquet/parquet-sink.js";
-export type { PostgresPool } from "./sinks/postgres/postgres-pool.js";
 export { type PostgresSink, type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
+export type { PostgresPool } from "./sinks/postgres/postgres-target.js";
 export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sinks/sink-columns.js";
 export { syncHistory } from "./sync.js";
 export type { SyncEvent, SyncHooks } from "./sync-events.js";

@@ -73,7 +73,6 @@ export async function readHistory(
   }
 }
 
-/** Reports the other results of reading the nodes' history. */
 export function reportNodes(
   { unreachable, lags }: { readonly unreachable: readonly UnreachableNode[]; readonly lags: readonly NodeLag[] },
   report: ReportEvent,
@@ -86,7 +85,6 @@ export function reportNodes(
   }
 }
 
-/** Returns the name of a node in events and errors. */
 export function nodeName(client: SyncClient, index: number, count: number): string {
   return client.name ?? (count === 1 ? THE_NODE : `node ${index + 1}`);
 }
@@ -235,7 +233,6 @@ function compared(reported: readonly NodeListing[]): Part[] {
 /** Creates the error of two different segments in the same place, that of the older history first. */
 type Differ = (older: Segment | undefined, newer: Segment | undefined) => Error;
 
-/** Merges the known history with the present one. */
 function continued(known: Segments, now: Segments, differ: Differ): Segments {
   if (lastOf(now) < lastOf(known)) {
     const isComparable = now.length > 0 && isNextTo(now, known);
@@ -285,7 +282,6 @@ function isSame(a: Segment, b: Segment): boolean {
   );
 }
 
-/** Returns the first of the nodes that lists a segment's last block. */
 function ownerOf(listings: readonly NodeListing[], segment: Segment | undefined): NodeListing | undefined {
   const block = segment?.toBlock ?? 0n;
   return listings.find(({ segments }) => (segments[0]?.fromBlock ?? block + 1n) <= block && block <= lastOf(segments));

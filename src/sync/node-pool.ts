@@ -51,7 +51,6 @@ interface PoolEntry extends SyncNode {
   lastTaken: number;
 }
 
-/** Creates the pool of a sync's nodes. */
 export function createNodePool(
   clients: readonly SyncClient[],
   { retryForMs, report, signal, has }: NodePoolOptions,

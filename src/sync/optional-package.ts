@@ -21,7 +21,6 @@ export function optionalPackage<T>(
     });
 }
 
-/** Returns the error of an optional peer that cannot be loaded. */
 function missingPackage(use: string, name: string, install: string, cause: unknown): RequestError {
   return new RequestError(`${use} needs ${name}, which is not installed`, {
     advice: `Run: npm install ${install}`,

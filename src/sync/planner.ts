@@ -2,7 +2,7 @@ import { monotonicMs } from "../base/runtime/index.js";
 import { wait } from "../base/signal/wait.js";
 import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
-import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
+import { createAvailability, delayMsAfterFailure, type RetryContext, retryWhileUnavailable } from "./availability.js";
 import { askedTables, createIncrementalComparison, includeAvailable, includeEarlier } from "./coverage.js";
 import { divergenceError, historyMarkedError } from "./divergence.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
@@ -35,7 +35,6 @@ export interface PlannerHistory {
   refresh(): Promise<void>;
 }
 
-/** The content of a work source when the planner reads it. */
 interface WorkState {
   /** Units that were accepted and are neither loaded nor failed for good. */
   readonly pending: number;
@@ -75,7 +74,6 @@ export interface PlanResult {
   readonly gaps: readonly TableRange[];
 }
 
-/** The planner's knowledge of the units that the sink lacks. */
 type Plan =
   /** Units still to be accepted. `isFullyListed` is whether the comparison listed all missing segments. */
   | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
@@ -110,7 +108,9 @@ export async function runPlanner(
   const nextPlan = async (current: Plan): Promise<Plan> => {
     if (current.kind === "unavailable") {
       const [offline] = history.current.unreachable;
-      await waitAfterFailure(unitAvailability, offline?.error ?? unitUnavailable(current.unit), retryContext);
+      const { report, signal } = retryContext;
+      const error = offline?.error ?? unitUnavailable(current.unit);
+      await wait(delayMsAfterFailure(unitAvailability, error, report), signal);
       await history.refresh();
       return UNPLANNED;
     }
@@ -161,7 +161,6 @@ export async function runPlanner(
   }
 }
 
-/** Returns the first block that a sync of a history asks for. */
 export function firstAskedBlock({ segments }: NodeHistory, { fromBlock, toBlock }: BlockRange): bigint | undefined {
   return segments.find((segment) => fromBlock <= segment.fromBlock && segment.toBlock <= toBlock)?.fromBlock;
 }

@@ -79,7 +79,6 @@ export function unitsOf(
   return units;
 }
 
-/** Returns whether a segment can follow another one in the same unit. */
 export function canJoin(before: Segment, after: Segment): boolean {
   return (
     after.fromBlock === before.toBlock + 1n &&
@@ -93,7 +92,6 @@ function firstOf(chainId: string, { table, segment }: MissingSegment): Unit {
   return { chainId, table, fromBlock, toBlock, segmentId: id, previousSegmentId: previousId, schemaVersion };
 }
 
-/** Returns the segment that ends with a block. */
 export function segmentEndingAt(segments: readonly Segment[], block: bigint): Segment | undefined {
   const found = segments[firstEndingAt(segments, block)];
   return found?.toBlock === block ? found : undefined;

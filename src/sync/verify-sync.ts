@@ -3,7 +3,7 @@ import { RequestError, SinkError } from "../base/errors/index.js";
 import { isTransient } from "../base/errors/reaction.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../base/input/assert.js";
 import { snapshot } from "../base/input/snapshot.js";
-import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
+import { backoffMs, retry, throwIfAborted } from "../base/signal/wait.js";
 import type { BlockRange } from "../data/history/segments.js";
 import { type TableName, tableNames } from "../data/schema/table-names.js";
 import { askedTables, divergenceAt, type EntryRelation, fillGaps, matchLedger, oldestGaps } from "./coverage.js";
@@ -86,7 +86,6 @@ interface VerifyContext {
   readonly asked: ReadonlyMap<TableName, bigint>;
 }
 
-/** The findings so far. */
 interface Findings {
   units: bigint;
   rows: bigint;
@@ -246,34 +245,34 @@ async function compare(
   { sink, clients, history, signal }: VerifyContext,
 ): Promise<NonNullable<Verified["deep"]>> {
   const candidates = clients.filter((client) => history?.has(client, part));
-  for (let attempt = 1; ; attempt += 1) {
+  const compareOnce = async (attempt: number) => {
     const client = candidates[(attempt - 1) % candidates.length];
     if (client === undefined) {
       throw noClient();
     }
     const fetched: UnitCsv[] = [];
-    try {
-      const fetch = fetchUnit(client, part, { signal });
-      const fetchOnce = async () => {
-        const csv = await fetch();
-        fetched.push(csv);
-        return csv;
-      };
-      const found = await sink.compareRows(entry, fetchOnce, signal);
-      const sent = fetched[0]?.measures();
-      if (part.fromBlock !== entry.fromBlock) {
-        const extra = max(0n, found.extra - (entry.rows - (sent?.rows ?? 0n))); // The other rows are of earlier blocks.
-        return { sameCsv: true, missing: found.missing, extra, fromBlock: part.fromBlock };
-      }
-      return { sameCsv: entry.sha256 === "" || sent?.sha256 === entry.sha256, ...found };
-    } catch (reason) {
-      throwIfAborted(signal);
-      if (!isTransient(reason) || attempt >= ATTEMPTS) {
-        throw reason;
-      }
-      await wait(backoffMs(attempt), signal);
+    const fetch = fetchUnit(client, part, { signal });
+    const fetchOnce = async () => {
+      const csv = await fetch();
+      fetched.push(csv);
+      return csv;
+    };
+    const found = await sink.compareRows(entry, fetchOnce, signal);
+    const sent = fetched[0]?.measures();
+    if (part.fromBlock !== entry.fromBlock) {
+      const extra = max(0n, found.extra - (entry.rows - (sent?.rows ?? 0n))); // The other rows are of earlier blocks.
+      return { sameCsv: true, missing: found.missing, extra, fromBlock: part.fromBlock };
     }
-  }
+    return { sameCsv: entry.sha256 === "" || sent?.sha256 === entry.sha256, ...found };
+  };
+  const delayMsAfter = (reason: unknown, attempt: number) => {
+    throwIfAborted(signal);
+    if (!isTransient(reason) || attempt >= ATTEMPTS) {
+      throw reason;
+    }
+    return backoffMs(attempt);
+  };
+  return retry(compareOnce, delayMsAfter, signal);
 }
 
 function noClient(): RequestError {

@@ -71,7 +71,6 @@ export const MULTIPLE_MESSAGES: ResponseFault = {
   advice: "The node may have another version, in which this method returns a stream.",
 };
 
-/** Returns the fault of a message that is larger than the limit. */
 export function messageTooLarge(
   option: "limits.maxMessageBytes" | "limits.maxJsonBytes",
   limit: number | undefined,
@@ -151,7 +150,6 @@ export interface ResponseErrorOptions {
   readonly notes?: readonly string[] | undefined;
 }
 
-/** Returns the error of an invalid response. */
 export function responseError(
   { summary, ...fault }: ResponseFault,
   { suffix = "", cause, notes }: ResponseErrorOptions = {},

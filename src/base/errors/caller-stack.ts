@@ -20,7 +20,6 @@ export function recordCaller(): Error {
   }
 }
 
-/** Adds the lines of the caller to the stack of an error. */
 export function addCaller<R>(reason: R, caller: Error): R {
   // A program may have its own `Error.prepareStackTrace`, and make something else of a stack than text.
   if (isError(reason) && typeof reason.stack === "string" && typeof caller.stack === "string") {

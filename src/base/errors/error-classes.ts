@@ -121,7 +121,6 @@ export abstract class TradewireError extends Error {
   }
 }
 
-/** Returns the last line of an error's message. */
 export function explainLine(errorCode: ErrorCode): string {
   return `For details, run: npx tradewire explain ${errorCode}`;
 }

@@ -1,4 +1,3 @@
-/** The explanation of an error code. */
 interface ErrorExplanation {
   /** The class of the errors that have the code. */
   readonly class: string;

@@ -7,7 +7,6 @@ export type OptionNames = (option: string, words?: string) => string;
 /** A text of an error. One that mentions options is a function of their names, so that a command can show its flags. */
 export type ErrorText = string | ((nameOf: OptionNames) => string);
 
-/** Renders a text of an error. */
 export function renderText(text: ErrorText, nameOf: OptionNames = (option, words = option) => words): string {
   return typeof text === "string" ? text : text(nameOf);
 }
@@ -39,7 +38,6 @@ export function quoted(text: string, maxLength = 80): string {
   return JSON.stringify(truncate(text, maxLength));
 }
 
-/** Truncates external text. */
 export function truncate(text: string, maxLength: number): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }
@@ -82,7 +80,6 @@ export function closestName(name: string, candidates: readonly string[]): string
   return best?.candidate ?? longer[0];
 }
 
-/** Returns the advice of an error about an unknown name. */
 export function suggestNames(name: string, names: readonly string[]): string {
   const near = closestName(name, names);
   return `${near === undefined ? "" : `Did you mean ${near}? `}Valid names: ${names.join(", ")}.`;

@@ -222,7 +222,6 @@ function isOfConnecting(error: Error): boolean {
   );
 }
 
-/** Returns the failure of an established connection that was lost. */
 export function connectionLost(): NetworkFailure {
   return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
 }

@@ -11,7 +11,6 @@ export function isError(value: unknown): value is Error {
   return value instanceof Error || types.isNativeError(value) || value instanceof DOMException;
 }
 
-/** Returns the codes of an error and of its causes. */
 export function errorCodes(reason: unknown): string[] {
   return causesOf(reason).flatMap((error) => ("code" in error && typeof error.code === "string" ? [error.code] : []));
 }
@@ -60,7 +59,6 @@ export const READ_ADVICE: FileAdvice = {
   EACCES: "Check the permissions of the file and of its parent folders.",
 };
 
-/** Returns the error of a failed operation on a file or folder. */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
   const isSecret = masked(path) !== path;
   const { errno, code, said, advice } = failureOf(reason, isSecret);
@@ -123,7 +121,6 @@ function describe(errno: string): [Code, string, ErrorText] {
   }
 }
 
-/** Returns whether an error has one of Node's codes. */
 export function hasErrorCode(reason: unknown, code: string): boolean {
   return isError(reason) && "code" in reason && reason.code === code;
 }

@@ -123,7 +123,6 @@ const SINK_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {
   [Code.PermissionDenied]: "sink: unusable",
 };
 
-/** Returns the kind of a failure. */
 export function failureKind(error: unknown): FailureKind {
   if (error instanceof ConnectionError) {
     return connectionKind(error);
@@ -159,7 +158,6 @@ function connectionKind({ code, connected, isClosed }: ConnectionError): Failure
   return connected ? "connection lost" : "unreachable";
 }
 
-/** Returns what to do about a failure. */
 export function reactionTo(error: unknown): Reaction {
   return REACTIONS[failureKind(error)];
 }
@@ -172,13 +170,11 @@ export function wasNeverSent(error: unknown): boolean {
   return error instanceof BannedError ? !error.mayHaveBeenSent : error instanceof ConnectionError && !error.connected;
 }
 
-/** Returns whether the same unit of work may succeed later. */
 export function isTransient(error: unknown): boolean {
   const { unit } = reactionTo(error);
   return unit === "wait" || unit === "retry";
 }
 
-/** Returns whether a failure is the sink's rather than the node's. */
 export function isSinkFailure(error: unknown): error is SinkError | FileError {
   return error instanceof SinkError || error instanceof FileError;
 }

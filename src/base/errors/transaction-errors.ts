@@ -291,7 +291,6 @@ export function isRefusalCode(code: number): boolean {
   return REFUSALS.includes(code);
 }
 
-/** Returns why a transaction was refused. */
 function refusalOf(code: number, problems: readonly Problem[]): Refusal {
   if (code === SPAM_CODE) {
     const kinds = problems.map(

@@ -120,7 +120,6 @@ export async function saveAtomically<T, F>(
   }
 }
 
-/** A temporary file that is being written. */
 interface Part {
   readonly folder: string;
   readonly path: string;
@@ -144,7 +143,6 @@ async function openPart(folder: string): Promise<Part> {
   };
 }
 
-/** Where a file is written. */
 interface Place {
   /** The path that the user named. */
   readonly path: string;

@@ -30,7 +30,6 @@ export async function threadMark(): Promise<string | undefined> {
 /** Whether a thread runs; `unknown` if that cannot be found out. */
 export type ThreadState = "running" | "ended" | "unknown";
 
-/** Finds out whether a thread runs. */
 export async function threadState(mark: string): Promise<ThreadState> {
   const [, of, pid, thread, started] = /^([0-9a-f]{16})-(\d+)-(\d+)-(\d+)$/.exec(mark) ?? [];
   if (pid === undefined || of !== (await processScope())) {

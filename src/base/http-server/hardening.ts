@@ -33,7 +33,6 @@ export function limitWaiting(server: Server, max: number): void {
   });
 }
 
-/** Returns whether a request announces a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }

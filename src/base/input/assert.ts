@@ -30,7 +30,6 @@ export function isOfEveryObject(value: object, key: string): boolean {
 
 const EVERY_OBJECT = {};
 
-/** Returns the error of an unknown key. */
 export function unknownKeyError(owner: string, key: string, known: readonly string[]): RequestError {
   const kind = owner === "options" ? "option" : "field";
   const near = closestName(key, known);
@@ -163,7 +162,6 @@ export function parsePositiveInteger(name: string, value: number, max: number): 
   return value;
 }
 
-/** Returns whether a number is an integer in a range. */
 export function isIntegerIn(value: unknown, min: number, max: number): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
 }
@@ -205,7 +203,6 @@ export function assertChainId(name: string, text: string): void {
   }
 }
 
-/** Returns the error of an option with an invalid value. */
 export function invalidValueError(name: string, value: unknown, expected: string, advice?: string): RequestError {
   return new RequestError(`must be ${expected} (got ${formatValue(value)})`, { advice, option: name });
 }
@@ -246,3 +243,11 @@ const MAX_DIGITS = 80;
 
 /** Returns the kind of a value, such as `Object`, `Map` or `Null`. */
 export const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);
+
+/**
+ * Returns whether a value is bytes, including those of another realm: in Jest's environments and in contexts of `node:vm`, they are
+ * not instances of the local `Uint8Array`.
+ */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]";
+}

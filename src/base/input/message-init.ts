@@ -6,11 +6,11 @@ import {
   assertObject,
   invalidTypeError,
   invalidValueError,
+  isBytes,
   isIntegerIn,
   isOfEveryObject,
   unknownKeyError,
 } from "./assert.js";
-import { isBytes } from "./is-bytes.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
@@ -181,7 +181,6 @@ function isObject(value: unknown): value is object {
  */
 type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
 
-/** Returns the parser of a scalar type. */
 function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
   switch (type) {
     case ScalarType.STRING:
@@ -317,7 +316,6 @@ interface Place {
   readonly name: string;
 }
 
-/** Returns the path of a value. */
 function pathOf(at: Place | undefined, name: string): string {
   return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
 }

@@ -35,7 +35,6 @@ const formatOf = ({ type }: v.BaseIssue<unknown>) =>
 export const isUnknownKey = ({ type, expected }: v.BaseIssue<unknown>) =>
   type === "strict_object" && expected === "never";
 
-/** Returns the schema of an object that may have no other keys. */
 export function objectSchema<const Entries extends v.ObjectEntries>(
   entries: Entries,
   notAnObject: string,

@@ -17,7 +17,6 @@ export interface Moment {
   readonly unixMs: number;
 }
 
-/** Returns the current moment. */
 export function moment(): Moment {
   return { monotonicMs: monotonicMs(), unixMs: unixMs() };
 }
@@ -44,7 +43,6 @@ export function startTimer(callback: () => void, ms: number, options?: TimerOpti
   return current.startTimer(callback, ms, options);
 }
 
-/** Calls a function at intervals. */
 export function startInterval(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   return current.startInterval(callback, ms, options);
 }
@@ -76,7 +74,6 @@ export function startAwakeTimer(callback: () => void, ms: number, options?: Time
   return () => stop();
 }
 
-/** Calls a function after the event loop has handled pending events. */
 export function startImmediate(callback: () => void): StopTimer {
   return current.startImmediate(callback);
 }

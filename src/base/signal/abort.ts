@@ -1,4 +1,5 @@
 import { CanceledError } from "../errors/index.js";
+import { startTimer } from "../runtime/index.js";
 
 /** The listeners of a signal of Node's, and the one event listener that calls them. */
 interface SharedListener {
@@ -119,7 +120,6 @@ export function createLazyController(): LazyController {
   return { signal, abort };
 }
 
-/** Returns the lazy controller of a signal. */
 export function lazyControllerOf(signal: AbortSignal | undefined): LazyController | undefined {
   const abort = lazyOwnerOf(signal)?.abort;
   return signal === undefined || abort === undefined ? undefined : { signal, abort };
@@ -167,5 +167,42 @@ export async function raceAbort<T>(promise: T | Promise<T>, signal: AbortSignal 
     return await Promise.race([aborted, promise]);
   } finally {
     unsubscribe();
+  }
+}
+
+/** The conditions that end a task early. */
+export interface Ending {
+  /** Is aborted when the time is up, or when one of the signals is aborted. */
+  readonly signal: AbortSignal;
+  /** Returns whether the time was up before a given signal was aborted. */
+  isTimeUp(): boolean;
+}
+
+/**
+ * Runs a task that ends when a time limit passes, or when one of several signals is aborted.
+ *
+ * @example
+ * await withEnding(10_000, [signal, abort.signal], ({ signal: ending }) => client.status({ signal: ending }));
+ */
+export async function withEnding<T>(
+  timeoutMs: number,
+  signals: readonly (AbortSignal | undefined)[],
+  act: (ending: Ending) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const timeout = new DOMException(`timeout after ${timeoutMs} ms`, "TimeoutError");
+  const stopTimer = startTimer(() => controller.abort(timeout), timeoutMs);
+  const unsubscribe = signals.map((signal) => onAbort(signal, () => controller.abort(signal?.reason)));
+  const aborted = signals.find((signal) => signal?.aborted === true);
+  if (aborted !== undefined) {
+    controller.abort(aborted.reason);
+  }
+  try {
+    return await act({ signal: controller.signal, isTimeUp: () => controller.signal.reason === timeout });
+  } finally {
+    stopTimer();
+    for (const each of unsubscribe) {
+      each();
+    }
   }
 }

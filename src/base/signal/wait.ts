@@ -48,6 +48,25 @@ export async function wait(
   throwIfAborted(signal);
 }
 
+/**
+ * Repeats an action until it succeeds. `delayMsAfter` returns the wait after a failure, or throws what ends the attempts.
+ *
+ * @throws what `delayMsAfter` throws, and {@link CanceledError} if the signal is aborted during a wait
+ */
+export async function retry<T>(
+  action: (attempt: number) => Promise<T>,
+  delayMsAfter: (reason: unknown, attempt: number) => number,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await action(attempt);
+    } catch (reason) {
+      await wait(delayMsAfter(reason, attempt), signal);
+    }
+  }
+}
+
 /** Waits for a promise, but not longer than a time. */
 export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
   if (ms === undefined) {
@@ -69,4 +88,38 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
     throw new CanceledError({ cause: signal.reason });
   }
+}
+
+/** A flag that one task raises and another waits for. */
+export interface Flag {
+  raise(): void;
+  /** Waits until the flag is raised, and lowers it. */
+  lowered(): Promise<void>;
+}
+
+/**
+ * Creates a flag that is not raised. Raising it several times before it is lowered has the effect of one.
+ *
+ * @example
+ * const changed = createFlag();
+ * changed.raise();
+ * await changed.lowered();
+ */
+export function createFlag(): Flag {
+  let isRaised = false;
+  let resolve = (): void => {};
+  return {
+    raise() {
+      isRaised = true;
+      resolve();
+    },
+    async lowered() {
+      if (!isRaised) {
+        await new Promise<void>((fulfil) => {
+          resolve = fulfil;
+        });
+      }
+      isRaised = false;
+    },
+  };
 }

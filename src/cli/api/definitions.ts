@@ -35,7 +35,6 @@ async function imageDefinitions(path: string, signal: AbortSignal): Promise<Defi
   return { services: [...registry].filter((desc) => desc.kind === "service"), registry };
 }
 
-/** Lists the methods of all services. */
 export function methodsOf({ services }: Definitions): DescMethod[] {
   return services.flatMap(({ methods }) => methods);
 }
@@ -117,7 +116,6 @@ export function lookUpName<T>(
   return undefined;
 }
 
-/** Returns the error for an unknown name. */
 export function nameNotFound(
   name: string,
   candidates: readonly Named<unknown>[],

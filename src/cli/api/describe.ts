@@ -19,7 +19,6 @@ import { type Definitions, loadDefinitions, methodsOf, type Named, yields } from
 /** An element that can be described. */
 export type Describable = DescService | DescMethod | DescMessage | DescEnum;
 
-/** Lists the elements that can be described. */
 export function describables(definitions: Definitions): Named<Describable>[] {
   const types = [...definitions.registry].filter((desc) => desc.kind === "message" || desc.kind === "enum");
   return [
@@ -216,7 +215,6 @@ function presenceOf(field: DescField): string {
 
 type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
 
-/** Returns the comment of an element. */
 function commentOf(desc: Commented): string {
   const path = pathOf(desc).join();
   const location = fileOf(desc).proto.sourceCodeInfo?.location.find((found) => found.path.join() === path);

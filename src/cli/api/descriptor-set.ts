@@ -16,7 +16,7 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import { truncate } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
-import { readBoundedFile } from "../../base/file/bounded-file.js";
+import { readBoundedFile } from "../../base/file/read-file.js";
 
 /** The maximum size of an image, in bytes. */
 const MAX_IMAGE_BYTES = 64 * 1024 * 1024;

@@ -33,7 +33,6 @@ export async function readRequest<I extends DescMessage>(
   return requestOf(desc, text, origin?.source ?? "the request", input);
 }
 
-/** Parses the source of requests. */
 function sourceOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
   if (argument === STANDARD) {
     return { path: STANDARD, source: "standard input" };

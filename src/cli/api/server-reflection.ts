@@ -230,7 +230,6 @@ function assertEnum({ name, value }: EnumDescriptorProto): void {
 /** The maximum length of the registry's message in an error, in characters. */
 const MAX_MESSAGE = 300;
 
-/** Adds the services of a server's files to known definitions. */
 function withReflected(
   known: Definitions,
   files: ReadonlyMap<string, FileDescriptorProto>,

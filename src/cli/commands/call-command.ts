@@ -134,7 +134,6 @@ function namedMethods(definitions: Definitions): Named<DescMethod>[] {
   return methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
 }
 
-/** A call that is ready to be sent. */
 interface PreparedCall {
   readonly requests: AsyncIterable<Message>;
   readonly headers: Headers;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { COMPLETE, type SHELLS } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { COMPLETE, type SHELLS } from "../shells.js";
 
 /** Defines the command `completion`, which prints the completion script of a shell. */
 export function addCompletion(command: Command, context: CommandContext): void {

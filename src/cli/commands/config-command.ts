@@ -31,7 +31,6 @@ export function addConfig(command: Command, context: CommandContext): void {
   });
 }
 
-/** A value of the effective configuration. */
 interface ConfigEntry {
   readonly key: string;
   readonly value: unknown;

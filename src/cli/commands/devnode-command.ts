@@ -202,7 +202,6 @@ export function addDevnodeControls(devnode: Command, { out, signal }: CommandCon
   );
 }
 
-/** Parses the URL of a gateway. */
 function gatewayUrl(text: string): string {
   if (!/^https?:/.test(text) || !URL.canParse(text)) {
     throw new InvalidArgumentError(`Use an http: URL, such as http://127.0.0.1:${DEFAULT_REST_PORT}.`);

@@ -16,7 +16,7 @@ import {
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../base/errors/error-text.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { parseEventType } from "../../trade/live/event-types.js";
 import { messageToJson } from "../../wire/json/message-json.js";
@@ -29,7 +29,7 @@ import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
 import { type Assets, balanceText, createAssets } from "../records/assets.js";
 import { createNames, type Names } from "../records/record-names.js";
-import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
+import { stopOrderDecimals, triggerText } from "../records/record-types.js";
 
 const eventsOptions = {
   type: repeated(
@@ -105,7 +105,6 @@ function missesEnds(types: readonly EventType[]): boolean {
   return types.includes("order") && !(types.includes("cancelledOrders") && types.includes("expiredOrders"));
 }
 
-/** Returns the message type of an event's value. */
 function valueDesc({ kind: type }: LiveEvent): DescMessage {
   const field = type === "unknown" ? undefined : BusEventSchema.field[type];
   return field?.message ?? BusEventSchema;
@@ -137,14 +136,12 @@ const NO_ASSETS: Assets = new Map();
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
 
-/** How the values of events are shown. */
 interface Shown {
   readonly names: Names;
   readonly assets: Assets;
   readonly id: (text: string) => string;
 }
 
-/** Returns the market that counts the numbers of an event. */
 function marketOf({ kind, value }: LiveEvent): string {
   switch (kind) {
     case "order":

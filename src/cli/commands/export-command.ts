@@ -97,7 +97,6 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   }
 }
 
-/** Checks that the options of the output fit together. */
 function checkOutput(options: ExportCommandOptions): void {
   const { output, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
   if (output === "zip") {

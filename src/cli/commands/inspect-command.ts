@@ -13,7 +13,6 @@ import { createTables, type Tables } from "../table.js";
 /** The maximum number of sample values of a column, and the maximum length of each. */
 const [MAX_SAMPLES, SAMPLE_LENGTH] = [3, 40];
 
-/** The findings about a column of a file. */
 interface ColumnReport {
   readonly name: string;
   nulls: number;
@@ -23,7 +22,6 @@ interface ColumnReport {
   readonly samples: string[];
 }
 
-/** The properties of a file that are reported besides its content. */
 type FileProperties = {
   readonly [Property in
     | "chainId"
@@ -36,7 +34,6 @@ type FileProperties = {
     | "crc32"]: ArchiveFile[Property] | undefined;
 };
 
-/** The findings about a file. */
 interface FileReport extends FileProperties {
   readonly name: string;
   readonly rows: number;

@@ -54,7 +54,6 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   await run.finally(progress.end);
 }
 
-/** Checks that the options of the output fit together. */
 function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions, format: OutputFormat | undefined) {
   if (format === undefined) {
     const rowOption = (["columns", "limit", "all", "null"] as const).find((name) => rows[name] !== undefined);

@@ -166,7 +166,6 @@ function jsonSchemaText(schemas: readonly TableSchema[]): string {
   );
 }
 
-/** Lists the columns of a table for a person. */
 function columnList({ table: name, version, key, columns }: TableSchema, format: Tables["format"]): string {
   const rows = columns.map((column) => [
     column.name,

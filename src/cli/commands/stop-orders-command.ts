@@ -34,7 +34,7 @@ import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseTime } from "../parsers.js";
 import { createNames, findId, MAX_NAMED, type Names } from "../records/record-names.js";
-import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
+import { stopOrderDecimals, triggerText } from "../records/record-types.js";
 import { recordLines } from "../table.js";
 
 const stopOrdersOptions = {

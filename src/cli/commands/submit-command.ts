@@ -89,7 +89,6 @@ const submitOptions = {
 type SignOptions = OptionValues<typeof signOptions>;
 type SubmitOptions = OptionValues<typeof submitOptions>;
 
-/** The inputs of signing. */
 interface SignTask {
   readonly client: Client;
   /** The configuration of the client. */
@@ -99,7 +98,6 @@ interface SignTask {
   readonly context: CommandContext;
 }
 
-/** The inputs of a submission. */
 interface SubmitTask extends SignTask {
   readonly options: SubmitOptions;
 }
@@ -271,7 +269,6 @@ async function signForSubmission(
   return { request, tid: request.tx?.pow?.tid ?? "" };
 }
 
-/** Returns whether an error of a submission means that nothing was sent. */
 function isUnsent(reason: unknown): boolean {
   return (
     reason instanceof RequestError ||
@@ -288,7 +285,6 @@ function noteUnsent(reason: unknown, isUnsent: boolean, { notes }: CommandContex
   return reason;
 }
 
-/** Asks for confirmation before a check uses up a signed transaction. */
 async function confirmCheck(file: string, { in: input, err, notes, signal }: CommandContext): Promise<void> {
   const what = "a check uses up this signed transaction: the node rejects it until the next block";
   const isTerminal = "isTTY" in input && input.isTTY === true;

@@ -31,15 +31,16 @@ import { eventsOutput, printsJsonLines } from "../output-format.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
+  GAPS_HEADING,
   listenOptions,
   loadingOptions,
   openClients,
   queueCounts,
   rangeOptions,
+  rangesText,
   startStatusServer,
   syncOptionsOf,
 } from "../sync/sync-options.js";
-import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, sinkOptions, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 import { addSyncCompact } from "./sync-compact-command.js";
@@ -167,7 +168,6 @@ function checkQueue(
   return undefined;
 }
 
-/** The inputs of a run. */
 interface Sync {
   readonly clients: readonly SyncClient[];
   readonly how: Omit<SyncOptions, "sink">;

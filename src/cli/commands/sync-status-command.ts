@@ -8,8 +8,7 @@ import { addOptions, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
-import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
+import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
 import { createTables, type Tables, wrapped } from "../table.js";
 
@@ -146,7 +145,6 @@ const MISSING = "segments missing";
 /** The maximum number of workers, and of failed units, that are shown. */
 const MAX_SHOWN = 20;
 
-/** Formats the status of a queue for a person. */
 function queueText(status: QueueStatus, format: Tables["format"]): string {
   const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
   const counts = `${grouped(waiting)} units waiting, ${grouped(backoff)} waiting for a retry, ${grouped(underWay.length)} in flight, ${grouped(deadLetters.length)} failed.`;

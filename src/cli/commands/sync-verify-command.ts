@@ -8,8 +8,7 @@ import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { createDisplay } from "../progress.js";
-import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
-import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
+import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 
 const verifyOptions = {

@@ -75,7 +75,6 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   await printReport(report, resultFormat(options), context);
 }
 
-/** The result of a check. */
 interface Examined {
   readonly chainId: string;
   readonly problems: readonly Problem[];

@@ -12,7 +12,6 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/** Returns the finding of a check that ended with an error. */
 export function failedCheck(check: string, { summary, advice }: TradewireError): Finding {
   return { check, state: "failure", finding: summary, ...(advice !== "" && { advice }) };
 }

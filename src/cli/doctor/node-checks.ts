@@ -126,7 +126,6 @@ function checkClock({ lag }: NodeStatus): Finding {
   return { check, state: "ok", finding: `the node's last block is ${seconds} s old by this machine's clock` };
 }
 
-/** Checks how many calls the node still accepts. */
 async function checkRate(client: Client, { config }: LoadedConfig, signal: AbortSignal): Promise<Finding> {
   const check = "rate limit";
   let left: string | null = null;
@@ -197,14 +196,12 @@ async function profileOf(client: Client, signal: AbortSignal): Promise<Profile |
 /** A certificate that expires within this time causes a warning, in milliseconds. */
 const EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** The certificate and the errors of a TLS server. */
 interface ShownCertificate {
   readonly certificate: PeerCertificate;
   /** Why the certificate is not trusted. */
   readonly problem: string | undefined;
 }
 
-/** Checks the certificate of a node with an https URL. */
 async function checkTls(
   url: string,
   endpoint: "grpc" | "rest",

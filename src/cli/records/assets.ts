@@ -10,7 +10,6 @@ const { listAssets } = TradingDataService.method;
 /** The assets of a node, by their identifiers; undefined for those that the node does not list. */
 export type Assets = ReadonlyMap<string, Asset | undefined>;
 
-/** Loads the assets of a node. */
 export async function loadAssets(client: Client, signal: AbortSignal): Promise<Assets> {
   const assets = new Map<string, Asset>();
   for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED, signal })) {

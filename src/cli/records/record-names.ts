@@ -118,7 +118,6 @@ export function createNames(
   };
 }
 
-/** Returns the code of a market. */
 export function marketCode({ tradableInstrument }: Market): string {
   return tradableInstrument?.instrument?.code ?? "";
 }

@@ -1,4 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { StopOrderEvent } from "../../../gen/client/vega/events/v1/events_pb.js";
+import { type StopOrder, StopOrder_TriggerDirectionSchema } from "../../../gen/client/vega/vega_pb.js";
 import { type AccountBalance, AccountBalanceSchema } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   type Market,
@@ -27,7 +29,6 @@ import { type ListingType, valueName } from "../listing.js";
 import { type Assets, balanceText } from "./assets.js";
 import { marketCode, type Names } from "./record-names.js";
 
-/** Creates the type of markets. */
 export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): ListingType<typeof MarketSchema> {
   const prices = ({ id }: Market): JsonObject => {
     const [units, latest] = [names.unitsOf(id), data.get(id)];
@@ -159,4 +160,27 @@ export function accountsType(names: Names, assets: Assets): ListingType<typeof A
       ];
     },
   };
+}
+
+/** Decimal numbers of a stop order: those of the order that it submits, and the price that triggers it. */
+export type StopOrderDecimals = Readonly<Partial<Record<"price" | "size" | "triggerPrice", string>>>;
+
+export function stopOrderDecimals(
+  { stopOrder, submission }: StopOrderEvent,
+  { unitsOf }: Pick<Names, "unitsOf">,
+): StopOrderDecimals | undefined {
+  const units = unitsOf(stopOrder?.marketId ?? "");
+  if (stopOrder === undefined || units === undefined) {
+    return undefined;
+  }
+  const price = (text: string) => (text === "" ? "" : units.price.format(text));
+  return {
+    ...(submission && { price: price(submission.price), size: units.size.format(submission.size) }),
+    ...(stopOrder.trigger.case === "price" && { triggerPrice: price(stopOrder.trigger.value) }),
+  };
+}
+
+export function triggerText({ trigger, triggerDirection }: StopOrder, price: string): string {
+  const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
+  return `${direction} ${trigger.case === "trailingPercentOffset" ? `trailing ${trigger.value}` : price}`;
 }

@@ -5,10 +5,9 @@ import { reactionTo } from "../../base/errors/reaction.js";
 import { startTimer, unixMs } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { setBounded } from "../../base/signal/collections.js";
-import { createFlag } from "../../base/signal/flag.js";
-import { backoffMs, wait } from "../../base/signal/wait.js";
+import { backoffMs, createFlag, wait } from "../../base/signal/wait.js";
+import { isOlder, type RecordAge } from "../../trade/live/listed-blocks.js";
 import { reconnect } from "../../trade/live/reconnect.js";
-import { isOlder, type RecordAge } from "../../trade/live/record-age.js";
 import type { LineWriter } from "../client.js";
 import { clock } from "../formatting.js";
 import { type ListingType, recordJson } from "../listing.js";
@@ -216,7 +215,6 @@ export async function watchRecords<M extends DescMessage>(
  */
 type Origin<T> = "listing" | Map<string, T>;
 
-/** The latest state of each record. */
 interface Records<M extends DescMessage> {
   /** Adds a stream. Its states take precedence over those of listings, which may be older, until they are removed from the map. */
   addStream(): Map<string, MessageShape<M>>;
@@ -320,7 +318,6 @@ function tableOf<M extends DescMessage>(
   return { lines: [...text.trimEnd().split("\n"), printable(`${time}  ${count}; ${state}`)], laidOut };
 }
 
-/** How a stream ended. */
 type StreamEnd = { readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown };
 
 /** Returns the failure of a lost connection; throws a failure that a new connection cannot fix. */

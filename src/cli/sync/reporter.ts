@@ -126,7 +126,6 @@ function logReporter(
   };
 }
 
-/** Converts an event to an object for a line of JSON. */
 function eventObject(event: SyncEvent): object | undefined {
   switch (event.kind) {
     case "planned": {
@@ -169,7 +168,6 @@ function retryObject({ error, againMs }: { readonly error: TradewireError; reado
   return { error, ...(againMs !== undefined && { againMs: Math.round(againMs) }) };
 }
 
-/** Converts a unit to an object for a line of JSON. */
 function unitObject({ table, fromBlock, toBlock, segmentId }: Unit) {
   return { table, fromBlock, toBlock, segmentId };
 }

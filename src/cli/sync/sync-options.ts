@@ -8,6 +8,7 @@ import {
   type SyncOptions,
   type SyncState,
   startWatch,
+  type TableRange,
   type Watch,
   type WatchOptions,
 } from "../../sync/index.js";
@@ -16,6 +17,7 @@ import { readSources } from "../../wire/config/load-config.js";
 import { commandClient, type Reports } from "../client.js";
 import { type ClientOptions, clientConfig, completeTables } from "../client-options.js";
 import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";
+import { grouped } from "../formatting.js";
 import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 
 /** The options that select a part of the history. */
@@ -107,7 +109,6 @@ export async function startStatusServer(
   return await startWatch({ ...more, listen, names, state });
 }
 
-/** Counts the units of a queue by state. */
 export async function queueCounts(sink: PostgresSink): Promise<Readonly<Record<string, number>>> {
   const status = await queueStatus(sink);
   return status === undefined
@@ -155,7 +156,6 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
   return { clients, overGrpc, [Symbol.asyncDispose]: close };
 }
 
-/** Returns the options of each node's client. */
 function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions): ClientOptions[] {
   const [grpc, rest] = [[...new Set(grpcUrl)], [...new Set(restUrl)]];
   if (grpc.length <= 1 && rest.length <= 1) {
@@ -181,4 +181,19 @@ function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions
 /** Returns the name of a node: its URL without the parts that may be secret. */
 function nodeName(url: string | undefined): string {
   return url === undefined ? "the node" : new URL(url).origin;
+}
+
+/** The maximum number of ranges that are listed. */
+const MAX_NAMED = 20;
+
+/** The heading of blocks that a target lacks and that no sync can load. */
+export const GAPS_HEADING =
+  "Missing blocks that no node has, so that no sync can load them (nodes drop old segments; add a node that has them, or start with --from-block)";
+
+export function rangesText(heading: string, ranges: readonly TableRange[]): string {
+  const lines = ranges
+    .slice(0, MAX_NAMED)
+    .map(({ table, fromBlock, toBlock }) => `  ${table} of blocks ${fromBlock} to ${toBlock}\n`);
+  const more = ranges.length > MAX_NAMED ? `  and ${grouped(ranges.length - MAX_NAMED)} more\n` : "";
+  return ranges.length === 0 ? "" : `${heading}:\n${lines.join("")}${more}`;
 }

@@ -147,7 +147,6 @@ export async function* csvFiles(
   }
 }
 
-/** The methods that read the rows of a file. */
 function rowReaders(
   file: TypedFile,
   plain: () => AsyncGenerator<CsvBatch, void, undefined>,
@@ -233,7 +232,6 @@ function rewindable(source: AsyncGenerator<Buffer, void, undefined>): Rewindable
   };
 }
 
-/** The two ways to read a file. */
 interface FileReaders {
   /** Returns the rows after those that arrived with the header row. */
   rows(): AsyncGenerator<CsvBatch, void, undefined>;

@@ -82,7 +82,6 @@ export async function* exportEntries(
   rules?.end();
 }
 
-/** Returns whether an entry is a folder. */
 export function isFolder(entryName: string): boolean {
   return entryName.endsWith("/");
 }

@@ -15,19 +15,16 @@ import { archiveName, csvName, type ExportName } from "./export-names.js";
 import { openArchive } from "./open-archive.js";
 import { type SavedArchive, saveArchive } from "./save-archive.js";
 
-/** How the archives are read. */
 interface ReadOptions {
   readonly maxRowBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How archives are merged. */
 interface MergeOptions extends ReadOptions {
   readonly force?: boolean | undefined;
   readonly profile?: Profile | undefined;
 }
 
-/** Parts that become one CSV file. */
 interface Group {
   readonly parts: Part[];
   schemaVersion: bigint | undefined;
@@ -143,7 +140,6 @@ function checkAdjacent(parts: readonly Part[]): void {
   }
 }
 
-/** Groups the parts by schema version. */
 function groupsOf(parts: readonly Part[]): Group[] {
   const groups: Group[] = [];
   for (const part of parts) {

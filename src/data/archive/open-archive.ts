@@ -6,8 +6,7 @@ import type JSZip from "jszip";
 import { addCaller, recordCaller } from "../../base/errors/caller-stack.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { isError } from "../../base/errors/node-errors.js";
-import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../../base/input/assert.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { assertKnownKeys, assertObject, assertOneOf, invalidValueError, isBytes } from "../../base/input/assert.js";
 import { lazily } from "../../base/input/lazy.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import type { CsvRecord } from "../csv/csv-format.js";
@@ -140,7 +139,6 @@ function isReadable(source: object): boolean {
   return isBytes(source) || Symbol.asyncIterator in source;
 }
 
-/** Opens an archive that is assembled from an export's chunks. */
 export function openAssembled(chunks: AsyncIterable<Uint8Array>, options: ArchiveOptions): Archive {
   return archiveOf(chunks, options, true);
 }

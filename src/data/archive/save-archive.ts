@@ -128,7 +128,6 @@ export interface NameCheck {
   finish(): Promise<void>;
 }
 
-/** Creates a check of the names in an archive. */
 export function createNameCheck(exported: Exported): NameCheck {
   const tail = createTail();
   return {

@@ -95,7 +95,6 @@ export const truncatedInRow: CsvProblem = {
     'The last line end is missing: the file was truncated. Fetch it again, or if its writer omits the last line end, decode with finalNewline: "optional".',
 };
 
-/** Describes a row with too few fields. */
 export function tooFewFields(found: number, width: number): CsvProblem {
   return {
     summary: `the row has only ${found} of ${width} fields`,
@@ -103,7 +102,6 @@ export function tooFewFields(found: number, width: number): CsvProblem {
   };
 }
 
-/** Describes a row with too many fields. */
 export function tooManyFields(width: number): CsvProblem {
   return {
     summary: `the row has more than ${width} ${width === 1 ? "field" : "fields"}`,
@@ -120,7 +118,6 @@ export function tooManyColumns(maxColumns: number): CsvProblem {
   };
 }
 
-/** Describes a row that exceeds the size limit. */
 export function rowTooLong(maxRowBytes: number): CsvProblem {
   return {
     summary: `the row exceeds ${maxRowBytes} bytes`,

@@ -74,7 +74,6 @@ const COMMA = 0x2c;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Creates a parser for one file. */
 export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }: CsvParserSettings): CsvParser {
   const pending = createRowBuffer();
   let columns: readonly string[] | undefined;

@@ -118,7 +118,6 @@ export function batchRecords<Value>(
   return flattenBatches(batches, rowToRecord<Value>(columns));
 }
 
-/** Returns a function that converts rows to records. */
 export function rowToRecord<Value>(
   all?: readonly string[],
 ): (row: readonly (Value | null)[], columns: readonly string[]) => Record<string, Value | null> {

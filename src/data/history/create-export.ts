@@ -98,7 +98,6 @@ function bytesWithCheckedNames(expected: () => Promise<ExportedRange>): Output<U
 /** The results themselves. */
 const exportChunk: Output<ExportChunk> = { accept: (result) => ({ result }) };
 
-/** One run of the pipeline. */
 interface Run<T> {
   /** Resolves the range to export. */
   readonly range: () => Promise<ExportedRange>;
@@ -153,7 +152,6 @@ async function* runExport<T>(
   }
 }
 
-/** Creates an export. Nothing is sent before it is consumed. */
 export function createExport(settings: ExportSettings, calls: ExportCalls): NetworkHistoryExport {
   startLoading(loadZip);
   const { requested, options, profile, maxArchiveBytes } = settings;

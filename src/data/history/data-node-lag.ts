@@ -54,7 +54,6 @@ export async function measureLag({ core, data }: LagServices, options: CallOptio
   return { state, dataNodeTime, coreTime: made, behindCoreMs, behindClockMs };
 }
 
-/** Describes how a data node lags. */
 export function describeLag({ state, coreTime, behindCoreMs = 0, behindClockMs }: DataNodeLag): string {
   switch (state) {
     case "current":

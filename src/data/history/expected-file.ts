@@ -70,7 +70,6 @@ export function noFile(expected: ExpectedFile): ProtocolError {
   return foreign(`the export of ${exportText(expected)} contains no files`);
 }
 
-/** Returns the error for an export with more than one file. */
 export function secondFile(expected: ExpectedFile, { name }: Pick<ArchiveFile, "name">): ProtocolError {
   return foreign(`the export of ${exportText(expected)} contains a second file, ${nameText(name)}`, OF_THE_NODE);
 }

@@ -52,7 +52,6 @@ export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGen
   }
 }
 
-/** Converts a message of a call to a result. */
 export function resultOf({ contentType, data, extensions }: HttpBody): ExportResult {
   return { contentType, data, extensions: extensions.map(anyToObject) };
 }
@@ -165,7 +164,6 @@ export interface Assembly {
   finish(): Iterable<ExportResult>;
 }
 
-/** Creates a check of an export's results. */
 export function createAssembly({ extensions }: AssembleOptions): Assembly {
   const end = createArchiveEnd();
   const tail = createErrorTail();

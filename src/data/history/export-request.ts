@@ -49,7 +49,6 @@ export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
   }
 }
 
-/** Returns the error of a range that ends before it begins. */
 export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestError {
   return new RequestError((nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}`, {
     option: "fromBlock",

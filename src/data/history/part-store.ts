@@ -2,16 +2,21 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
-import { CanceledError, RequestError } from "../../base/errors/index.js";
+import { CanceledError, ProtocolError, RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { createFolder, type SavedFile, saveUnverified } from "../../base/file/atomic-file.js";
 import { type Lock, STALE_MS, sweepLocks, takeLock } from "../../base/file/lock-file.js";
 import { sweepTemporary, temporaryName } from "../../base/file/temporary-files.js";
 import { jsonObject, wholeNumber } from "../../base/input/schemas.js";
 import type { ExportedRange } from "../archive/export-names.js";
-import type { PartPlan, RangePart } from "./part-plan.js";
+import type { ExpectedFile } from "./expected-file.js";
+import { rangeError } from "./export-request.js";
+import { checkHistory, type Segment, segmentText } from "./segment-chain.js";
+import { findRange } from "./segments.js";
 
 /** Stores the parts of an export until they are joined. Disposing of it ends its use. */
 export interface PartStore extends AsyncDisposable {
@@ -166,7 +171,6 @@ const MANIFEST = "tradewire-parts.json";
 /** The names of the files in the folder. */
 const RESERVED_NAME = /^tradewire-part-\d+-\d+\.zip$|^tradewire-parts\.json$|^tradewire\.lock$/;
 
-/** Returns the file name of a part's archive. */
 function partName({ fromBlock, toBlock }: Pick<RangePart, "fromBlock" | "toBlock">): string {
   return `tradewire-part-${fromBlock}-${toBlock}.zip`;
 }
@@ -216,7 +220,6 @@ function otherExport(folder: string, stored: string, requested: string): Request
   });
 }
 
-/** Returns whether a file exists and has the expected size and checksum. */
 async function hasContent({ path, bytes, sha256 }: SavedFile, signal: AbortSignal): Promise<boolean> {
   try {
     if ((await stat(path)).size !== bytes) {
@@ -266,7 +269,6 @@ const manifestJson = jsonObject({
 type PartManifest = v.InferOutput<typeof manifestJson>;
 type PartEntry = PartManifest["parts"][number];
 
-/** A manifest in a file. */
 interface ManifestFile {
   /** Returns the current content; `undefined` if there is none. */
   content(): PartManifest | undefined;
@@ -339,4 +341,99 @@ async function writeManifest(path: string, manifest: PartManifest): Promise<void
     yield* bytes;
   }
   await saveUnverified(content(), { target: path, fileName: () => dirname(path), force: true });
+}
+
+/**
+ * Maximum number of parts of a range, except those that schema changes add. Each part costs a call, and a part that fails
+ * repeats only 1/500 of a long range.
+ */
+const MAX_PARTS = 500;
+
+/** A part of a range: adjacent segments of one schema version, which one call exports. */
+export interface RangePart extends ExpectedFile {
+  /** Identifier of its last segment. */
+  readonly segmentId: string;
+  /** Identifier of the segment before its first one; empty for the first of a chain. */
+  readonly previousSegmentId: string;
+}
+
+/** How a range is split. */
+export interface PartPlan {
+  readonly chainId: string;
+  /** The segments of the range, which form a chain. */
+  readonly segments: readonly Segment[];
+  /** At least one, in block order. They do not depend on how many are fetched in parallel. */
+  readonly parts: readonly RangePart[];
+}
+
+/**
+ * Splits a range at segment boundaries: into one part for each segment, or for several segments if the range has more than
+ * 500. A part also ends where the schema version changes.
+ *
+ * @throws {@link RequestError} if the segments do not form the range
+ * @throws {@link ProtocolError} if those of the range do not form a chain of one network; the error names both segments
+ */
+export function planParts(listed: readonly HistorySegment[], asked: ExportedRange): PartPlan {
+  const found = findRange(listed, asked, { snap: false });
+  if (!found.valid) {
+    throw rangeError(found, listed, asked);
+  }
+  const { chainId, segments } = checkHistory(found.segments);
+  const maxSize = Math.ceil(segments.length / MAX_PARTS);
+  const groups: Segment[][] = [];
+  for (const segment of segments) {
+    const group = groups.at(-1);
+    if (group !== undefined && group.length < maxSize && group[0]?.schemaVersion === segment.schemaVersion) {
+      group.push(segment);
+    } else {
+      groups.push([segment]);
+    }
+  }
+  if (groups.length > 2 * MAX_PARTS) {
+    throw new ProtocolError(`the schema versions of the node's segments split the export into ${groups.length} files`, {
+      code: Code.ResourceExhausted,
+      advice: "The schema does not change that often. Use another node, and report this to the operator of the node.",
+    });
+  }
+  const parts = groups.flatMap((group) => {
+    const [first, last] = [group[0], group.at(-1)];
+    return first && last ? [partOf(first, last, chainId, asked)] : [];
+  });
+  return { chainId, segments, parts };
+}
+
+function partOf(first: Segment, last: Segment, chainId: string, { table }: ExportedRange): RangePart {
+  return {
+    chainId,
+    table,
+    schemaVersion: first.schemaVersion,
+    fromBlock: first.fromBlock,
+    toBlock: last.toBlock,
+    segmentId: last.id,
+    previousSegmentId: first.previousId,
+  };
+}
+
+/**
+ * Checks that a node still has the history that it had when the range was split. It may have dropped its oldest segments.
+ *
+ * @throws {@link ProtocolError} if it has other segments; the error names both
+ */
+export function requireUnchanged({ segments }: PartPlan, listed: readonly HistorySegment[]): void {
+  const oldest = listed[0]?.fromHeight;
+  const byEnd = new Map(listed.map((segment) => [segment.toHeight, segment]));
+  for (const segment of segments) {
+    const now = byEnd.get(segment.toBlock);
+    const isDropped = now === undefined && oldest !== undefined && segment.toBlock < oldest;
+    if (!isDropped && (now?.historySegmentId !== segment.id || now.fromHeight !== segment.fromBlock)) {
+      const found = now && segmentText({ fromBlock: now.fromHeight, toBlock: now.toHeight, id: now.historySegmentId });
+      throw new ProtocolError(
+        `the node's history has changed: it listed ${segmentText(segment)}, and now ${found ?? "has none there"}`,
+        {
+          code: Code.FailedPrecondition,
+          advice: "Nothing was saved, because the parts may belong to two histories. Export again.",
+        },
+      );
+    }
+  }
 }

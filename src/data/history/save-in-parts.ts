@@ -4,7 +4,7 @@ import { isSinkFailure, isTransient, reactionTo } from "../../base/errors/reacti
 import { locateTarget } from "../../base/file/atomic-file.js";
 import { type Profile, profileRules, profiles } from "../../base/profile.js";
 import { linkedController, raceAbort } from "../../base/signal/abort.js";
-import { type RetryWaits, retryDelayMs, wait } from "../../base/signal/wait.js";
+import { type RetryWaits, retry, retryDelayMs } from "../../base/signal/wait.js";
 import { archiveName, csvName, type ExportedRange, parseCsvName } from "../archive/export-names.js";
 import { joinedCsv } from "../archive/merge-archives.js";
 import { saveArchive } from "../archive/save-archive.js";
@@ -12,8 +12,15 @@ import { writeArchiveFiles } from "../zip/write-zip.js";
 import { listEntries } from "../zip/zip-entries.js";
 import { checkFileName, noFile, secondFile } from "./expected-file.js";
 import type { ExportProgress, SavedExport, SaveOptions } from "./network-history-export.js";
-import { type PartPlan, planParts, type RangePart, requireUnchanged } from "./part-plan.js";
-import { type PartStore, resumablePartStore, temporaryPartStore } from "./part-store.js";
+import {
+  type PartPlan,
+  type PartStore,
+  planParts,
+  type RangePart,
+  requireUnchanged,
+  resumablePartStore,
+  temporaryPartStore,
+} from "./part-store.js";
 
 /** The request and the options of an export in parts. */
 export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
@@ -60,7 +67,6 @@ async function temporaryStoreFor(target: string, force: boolean): Promise<PartSt
   return temporaryPartStore(folder);
 }
 
-/** An export in parts that has begun. */
 interface Run {
   readonly store: PartStore;
   readonly plan: PartPlan;
@@ -232,7 +238,6 @@ export interface PartRetry {
   readonly error: TradewireError;
 }
 
-/** How a part is fetched. */
 interface PartFetching {
   /** Exports a part once, and saves it. */
   readonly save: (
@@ -253,26 +258,27 @@ interface PartFetching {
  * @throws the error of the last attempt
  */
 async function fetchPart(part: RangePart, path: string, fetching: PartFetching): Promise<SavedExport> {
-  const { retry, signal } = fetching;
-  for (let attempt = 1; ; attempt += 1) {
-    let hasArrived = false;
-    const onProgress = (progress: ExportProgress) => {
-      hasArrived = true;
-      fetching.onProgress(part, progress);
-    };
-    try {
-      const saved = await fetching.save(part, path, { signal, onProgress });
-      requireFile(saved, part);
-      return saved;
-    } catch (error) {
-      if (attempt >= retry.tries || signal.aborted || !isRetryable(error, hasArrived)) {
-        throw error;
-      }
-      const delayMs = retryDelayMs(attempt, retry);
-      retry.onRetry?.({ attempt, delayMs, error });
-      await wait(delayMs, signal);
+  const { retry: retries, signal } = fetching;
+  let hasArrived = false;
+  const onProgress = (progress: ExportProgress) => {
+    hasArrived = true;
+    fetching.onProgress(part, progress);
+  };
+  const save = async () => {
+    hasArrived = false;
+    const saved = await fetching.save(part, path, { signal, onProgress });
+    requireFile(saved, part);
+    return saved;
+  };
+  const delayMsAfter = (error: unknown, attempt: number) => {
+    if (attempt >= retries.tries || signal.aborted || !isRetryable(error, hasArrived)) {
+      throw error;
     }
-  }
+    const delayMs = retryDelayMs(attempt, retries);
+    retries.onRetry?.({ attempt, delayMs, error });
+    return delayMs;
+  };
+  return retry(save, delayMsAfter, signal);
 }
 
 function requireFile({ entries: [file, second] }: SavedExport, part: RangePart): void {
@@ -292,7 +298,6 @@ function isRetryable(error: unknown, hasArrived: boolean): error is TradewireErr
   return isOfPart && !isExcluded && isTransient(error);
 }
 
-/** Work on several items in parallel. */
 interface ParallelWork<R> {
   /**
    * Waits for the result of an item.

@@ -123,7 +123,6 @@ export function isSegmentId(text: string): boolean {
   return text.length <= MAX_SEGMENT_ID && /^[!-~]+$/.test(text);
 }
 
-/** Formats a segment for an error. */
 export function segmentText({ fromBlock, toBlock, id }: Pick<Segment, "fromBlock" | "toBlock" | "id">): string {
   return `the segment ${fromBlock} to ${toBlock} (${quoted(id)})`;
 }

@@ -130,7 +130,6 @@ function withPlainProblem<S extends SegmentHeights>(found: FoundRange<S>): Range
   return found.valid ? found : { ...found, problem: renderText(found.problem) };
 }
 
-/** Finds the segments that form a range. */
 export function findRange<S extends SegmentHeights>(
   segments: readonly S[],
   range: BlockRange,

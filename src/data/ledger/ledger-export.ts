@@ -160,7 +160,6 @@ export function createLedgerExport(parts: LedgerParts): LedgerExport {
   });
 }
 
-/** One call of an export. */
 interface BodyCall {
   readonly contextValues: ContextValues;
   onHeader(header: Headers): void;

@@ -10,10 +10,16 @@ import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
 import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
-import { type ListedRecord, type ListOptions, withJson } from "./listed-records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./listing-filters.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import { type ListRecords, RECORDS_OPTIONS, type RequireOrder } from "./paging.js";
+import {
+  type ListedRecord,
+  type ListOptions,
+  type ListRecords,
+  RECORDS_OPTIONS,
+  type RequireOrder,
+  withJson,
+} from "./paging.js";
 
 /** A stop order, and the order that is submitted when it triggers. */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
@@ -112,7 +118,6 @@ export interface Listings {
   stopOrder(id: string, options?: CallOptions): Promise<StopOrderRecord>;
 }
 
-/** Creates the listings of a node's data service. */
 export function createListings(
   service: Client<typeof TradingDataService>,
   listRecords: ListRecords,
@@ -173,7 +178,6 @@ export function createListings(
 /** The names of {@link ListOptions}. */
 const LIST_OPTIONS = { ...RECORDS_OPTIONS, after: true, newestFirst: true, onDuplicate: true } as const;
 
-/** The part of a request's pagination that applies to all pages. */
 function orderOf({ after, newestFirst }: ListOptions<never>) {
   return { after, newestFirst };
 }

@@ -65,7 +65,6 @@ export function connectionOf(method: DescMethod): Connection {
   return lacking;
 }
 
-/** Returns whether a method is paged. */
 export function pages(method: DescMethod): boolean {
   return typeof lackingOf(method) !== "string";
 }

@@ -182,7 +182,6 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   }
 }
 
-/** Returns the error for a listing that violates the rules. */
 export function brokenListing(summary: string): ProtocolError {
   return new ProtocolError(summary, {
     advice: "The listing cannot be completed. Use another node, and report this to the operator of the node.",

@@ -209,7 +209,6 @@ function isRequired({ nullable, since }: TableColumn, { addedNullable = false }:
   return !nullable && !(addedNullable && since > FIRST_SCHEMA_VERSION);
 }
 
-/** Returns the SQL type of a column. */
 export function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
   if (dialect !== "clickhouse") {
     const type = column.values === undefined ? TYPES[dialect][column.type] : column.type;

@@ -15,12 +15,10 @@ const numbers = new Map<string, Table>(
 /** The names of all export tables, in the order of their enum numbers. */
 export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
 
-/** Returns whether a text is the name of an export table. */
 export function isTableName(name: string): name is TableName {
   return numbers.has(name);
 }
 
-/** Returns the name of an export table. */
 export function tableName(table: Table): TableName | undefined {
   return tableNames.find((name) => numbers.get(name) === table);
 }

@@ -1,7 +1,6 @@
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue, invalidTypeError } from "../../base/input/assert.js";
-import { type WireEnum, wireEnums } from "./data/codes.js";
-import { enums } from "./data/enums.js";
+import { enums, type WireEnum, wireEnums } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";
@@ -31,7 +30,6 @@ export type ColumnMeaning =
   /** A number that represents an enum value on the wire. */
   | "code";
 
-/** The common properties of all columns of an export table. */
 interface AnyColumn {
   readonly name: string;
   /** The meaning and unit of the values, such as `Price of the trade, in the market's price decimals`. */
@@ -46,7 +44,6 @@ interface AnyColumn {
   readonly was?: string;
 }
 
-/** A column of an enum type. */
 interface EnumColumn extends AnyColumn {
   readonly type: EnumType;
   readonly holds: "enum";
@@ -64,7 +61,6 @@ interface CodeColumn extends AnyColumn {
   readonly code: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
 }
 
-/** A column of any other kind. */
 interface PlainColumn extends AnyColumn {
   readonly type: ScalarType;
   readonly holds: Exclude<ColumnMeaning, "enum" | "code">;

@@ -58,7 +58,6 @@ type EndState =
       readonly end: number;
     };
 
-/** Creates a detector of the archive's end. */
 export function createArchiveEnd(): ArchiveEnd {
   /** Position of the next byte in the stream. */
   let position = 0;
@@ -67,7 +66,6 @@ export function createArchiveEnd(): ArchiveEnd {
   const trailingChunks: Uint8Array[] = [];
   let trailingSize = 0;
 
-  /** Searches for a complete end record. */
   function search(view: Buffer, viewStart: number, from: number): void {
     const zip64RecordBefore = lastBefore(view, signatureBytes(ZIP64_END_RECORD));
     for (let at = view.indexOf(SIGNATURE, Math.max(from, 0)); at !== -1; at = view.indexOf(SIGNATURE, at + 1)) {

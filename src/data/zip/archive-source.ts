@@ -2,7 +2,7 @@ import fs from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
@@ -13,7 +13,6 @@ export interface Seekable extends RandomAccess {
   stream(position: number, expected?: number): AsyncGenerator<Uint8Array, void, undefined>;
 }
 
-/** Provides random access to an archive in memory. */
 export function inMemory(archive: Uint8Array): Seekable {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {

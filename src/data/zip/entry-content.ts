@@ -34,7 +34,6 @@ export interface SizeLimiter {
   add(name: string, added: number, measured: Pick<EntryMeasures, "size" | "compressedSize">): void;
 }
 
-/** Creates a limiter for one archive. */
 export function createSizeLimiter({ maxSize, maxRatio }: EntryLimits, total = 0): SizeLimiter {
   let counted = total;
   return {
@@ -135,7 +134,6 @@ const OUTPUT_SIZE = 256 * 1024;
 const READ_AHEAD = 4 * OUTPUT_SIZE;
 const inflateOptions = { chunkSize: OUTPUT_SIZE, readableHighWaterMark: READ_AHEAD };
 
-/** Data that is inflated on demand. */
 interface Inflation {
   readonly bytes: AsyncGenerator<Buffer, void, undefined>;
   /** Number of deflated bytes that were consumed. Once `bytes` has ended, the exact size of the deflated data. */
@@ -366,7 +364,6 @@ function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "si
   return limit;
 }
 
-/** Encodes the descriptor of stored content. */
 function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof forms)[number]): Buffer {
   const rest = Buffer.alloc(zip64 ? 20 : 12);
   rest.writeUInt32LE(crc);

@@ -41,7 +41,6 @@ export function refused(what: string): ProtocolError {
   });
 }
 
-/** Creates the error for an archive that exceeds a limit. */
 export function tooLarge(what: string, advice: string): ProtocolError {
   return new ProtocolError(`the archive is too large: ${what}`, { code: Code.ResourceExhausted, advice });
 }
@@ -54,7 +53,6 @@ export function truncated(size: number): ProtocolError {
   });
 }
 
-/** Quotes a name for an error message. */
 export function nameText(name: string): string {
   return quoted(name, 120);
 }

@@ -109,7 +109,6 @@ export function checkTransaction(
     : { code: CODE.failed, data: ineligible };
 }
 
-/** A decoded transaction with a valid signature. */
 interface DecodedTransaction extends Pick<CheckedTransaction, "inputData" | "publicKey" | "uses">, Received {
   readonly pow: { readonly tid: string; readonly nonce: bigint };
 }
@@ -163,7 +162,6 @@ function isProof({ inputData, pow }: DecodedTransaction, { blocks, rules }: Proo
   return pow.tid !== "" && verify({ blockHash: hash, ...pow, difficulty, hashFunction: rules.hashFunction });
 }
 
-/** Returns the leading zero bits of a valid proof of work. */
 function zeroBits(proven: DecodedTransaction, options: ProofOptions): number {
   let bits = options.rules.difficulty;
   while (bits < 256 && isProof(proven, options, bits + 1)) {

@@ -42,7 +42,6 @@ const VALIDATOR_COMMANDS: readonly string[] = [
   "ethereumKeyRotateSubmission",
 ] satisfies readonly CommandKind[];
 
-/** Returns the network's name of a command. */
 export function commandName(kind: CommandKind | undefined): string {
   return kind === undefined ? "" : (NAMES[kind] ?? "");
 }

@@ -1,17 +1,21 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type CoreService,
   type StatisticsSchema,
   SubmitRawTransactionRequest_Type,
   SubmitTransactionRequest_Type,
 } from "../../../gen/vega/api/v1/core_pb.js";
-import { ChainStatus } from "../../../gen/vega/vega_pb.js";
+import type { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
+import { AccountTypeSchema, ChainStatus } from "../../../gen/vega/vega_pb.js";
 import type { Profile } from "../../base/profile.js";
 import { unixMs } from "../../base/runtime/index.js";
 import { apiError } from "../api-error.js";
 import { eventBus } from "../data/event-bus.js";
-import { VERSION } from "../data/network-methods.js";
+import { NETWORK_PARTY, oneOf } from "../data/filters.js";
+import { isSettled, latestMarketData } from "../data/market-methods.js";
+import { networkLimits, VERSION, validators } from "../data/network-methods.js";
+import { stakeLinkings } from "../data/party-methods.js";
 import type { OpenStreams } from "../data/streams.js";
 import type { CommandResult } from "../engine/command-dispatch.js";
 import { epochOf, epochTimestamps } from "../world/epochs.js";
@@ -22,7 +26,6 @@ import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from 
 import type { SpamPolicies } from "./spam-policies.js";
 import { errorText } from "./transaction-result.js";
 
-/** The data of the statistics. */
 interface StatisticsOptions {
   readonly chainId: string;
   readonly chain: Pick<LocalChain, "counts">;
@@ -193,7 +196,6 @@ const SECOND = 1_000_000_000n;
 /** CometBFT version of v0.78.0. */
 const CHAIN_VERSION = "0.38.8";
 
-/** Prepares the statistics of a node. */
 function createStatistics(options: StatisticsOptions): () => MessageInitShape<typeof StatisticsSchema> {
   const { chainId, chain, blocks, world, streams } = options;
   const uptime = rfc3339(now());
@@ -257,4 +259,115 @@ function rfc3339(nanoseconds: bigint): string {
     .padStart(9, "0")
     .replace(/0+$/, "");
   return `${seconds}${fraction === "" ? "" : `.${fraction}`}Z`;
+}
+
+type StateMethods = Pick<
+  ServiceImpl<typeof CoreStateService>,
+  | "listAccounts"
+  | "listAssets"
+  | "listMarkets"
+  | "listMarketsData"
+  | "listNetworkLimits"
+  | "listNetworkParameters"
+  | "listParties"
+  | "listProposals"
+  | "listVotes"
+  | "listPartiesStake"
+  | "listValidators"
+>;
+
+/** Implements the methods that return the state of the network's engine. They have no pagination. */
+export function stateMethods({ world }: { readonly world: World }): StateMethods {
+  const chosen = (id: string) => (id === "" ? [] : [id]);
+
+  return {
+    async listAccounts({ party, market }) {
+      const isOfParty = oneOf(chosen(party));
+      const isOnMarket = oneOf(chosen(market));
+      const found = byId(world.accounts.values()).filter(
+        ({ owner, marketId }) => isOfParty(owner) && isOnMarket(marketId),
+      );
+      return {
+        accounts: found.map(({ owner, marketId, balance, asset, type }) => ({
+          party: owner,
+          market: marketId,
+          balance,
+          asset,
+          type: AccountTypeSchema.value[type]?.name ?? String(type),
+        })),
+      };
+    },
+
+    async listAssets({ asset }) {
+      const isChosen = oneOf(chosen(asset));
+      return { assets: byId(world.assets.values()).filter(({ id }) => isChosen(id)) };
+    },
+
+    async listMarkets({ market: marketId }) {
+      // The network's engine removes settled markets.
+      const isChosen = oneOf(chosen(marketId));
+      return { markets: byId(world.markets.values()).filter((market) => isChosen(market.id) && !isSettled(market)) };
+    },
+
+    async listMarketsData({ market }) {
+      return { marketsData: latestMarketData(world, chosen(market)) };
+    },
+
+    async listNetworkLimits() {
+      return { networkLimits: networkLimits(world) };
+    },
+
+    async listNetworkParameters({ networkParameterKey }) {
+      const isChosen = oneOf(networkParameterKey === "" ? [] : [networkParameterKey]);
+      const chosenOnes = [...world.parameters].filter(([key]) => isChosen(key));
+      return {
+        networkParameters: chosenOnes.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => ({ key, value })),
+      };
+    },
+
+    async listParties() {
+      // The engine of v0.78 lists no other party.
+      return { parties: [{ id: NETWORK_PARTY }] };
+    },
+
+    async listPartiesStake({ party }) {
+      const isOfParty = oneOf(chosen(party));
+      return {
+        partiesStake: [...world.stakes]
+          .filter(([id]) => isOfParty(id))
+          .map(([id, stake]) => ({
+            ...{ party: id, currentStakeAvailable: String(stake), stakeLinkings: stakeLinkings(world, id) },
+          })),
+      };
+    },
+
+    async listValidators() {
+      return {
+        validators: validators().map(({ id, pubKey, ethereumAddress, tmPubKey, name }) => ({
+          ...{ nodeId: id, vegaPubKey: pubKey, ethereumAddress, tmPubKey, name, vegaPubKeyIndex: 1, added: true },
+        })),
+      };
+    },
+
+    async listProposals({ proposal, proposer }) {
+      const isChosen = oneOf(chosen(proposal));
+      const isOfParty = oneOf(chosen(proposer));
+      const all = [...world.records.proposal.latest.values()].map(({ value }) => value);
+      return { proposals: all.filter(({ id, partyId }) => isChosen(id) && isOfParty(partyId)) };
+    },
+
+    async listVotes({ proposal, party }) {
+      if (proposal === "" && party === "") {
+        throw new ConnectError("missing proposal or party filter", Code.Unknown);
+      }
+      const isChosen = oneOf(chosen(proposal));
+      const isOfParty = oneOf(chosen(party));
+      const all = [...world.records.vote.latest.values()].map(({ value }) => value);
+      return { votes: all.filter(({ proposalId, partyId }) => isChosen(proposalId) && isOfParty(partyId)) };
+    },
+  };
+}
+
+function byId<T extends { readonly id: string }>(records: Iterable<T>): T[] {
+  return [...records].sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -1,8 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { decodeHex } from "../../trade/transaction/hex.js";
-import { SIGNATURE_BYTES } from "../../trade/transaction/signature.js";
-import { hashOfBytes, networkBytes } from "../../trade/transaction/transaction-hash.js";
+import { decodeHex } from "../../trade/transaction/crypto.js";
+import { hashOfBytes, networkBytes, SIGNATURE_BYTES } from "../../trade/transaction/signature.js";
 import type { AppliedCommand, CommandResult } from "../engine/command-dispatch.js";
 import type { Block } from "../world/block-event.js";
 import {
@@ -16,7 +15,6 @@ import {
 import type { SpamBlock } from "./recent-blocks.js";
 import type { SpamCounts, SpamPolicies } from "./spam-policies.js";
 
-/** A transaction in the mempool. */
 interface PendingTransaction {
   readonly tx: Transaction;
   readonly bytes: Uint8Array;
@@ -59,7 +57,6 @@ export interface ChainState {
   readonly spam: SpamCounts;
 }
 
-/** Totals of all blocks. */
 interface ChainTotals {
   readonly transactions: number;
   /** Bytes of all transactions. */
@@ -124,7 +121,6 @@ export function receivedBytes(bytes: Uint8Array): Received {
   }
 }
 
-/** Creates a chain that continues from its last blocks. */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { blocks, policies } = options;
   const cache = createTxCache();

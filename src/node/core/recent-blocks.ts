@@ -45,7 +45,6 @@ export interface Blocks {
   restore(blocks: readonly SpamBlock[]): void;
 }
 
-/** Creates the recent blocks of a chain. */
 export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: number): Blocks {
   const begin = (block: Block): SpamBlock => ({ ...block, usage: new Map(), used: new Set() });
   let recent = history.slice(-pastBlocks).map(begin);
@@ -79,7 +78,6 @@ function copyOf(block: SpamBlock): SpamBlock {
   return { ...block, usage, used: new Set(block.used) };
 }
 
-/** Reads the proof-of-work rules from the network parameters. */
 export function spamRules(parameters: ReadonlyMap<string, string>): SpamRules {
   const number = (name: string) => Number(parameters.get(`spam.pow.${name}`));
   return {

@@ -3,7 +3,6 @@ import { epochOf } from "../world/epochs.js";
 import type { World } from "../world/world.js";
 import type { CommandKind } from "./command-names.js";
 
-/** A limit on the commands of a party per epoch. */
 interface Limit {
   /** Network parameter with the minimum of governance tokens, if there is one. */
   readonly minTokens?: string;
@@ -68,7 +67,6 @@ const UNUSED = {
 
 const policies: readonly Policy[] = Object.values(POLICIES);
 
-/** Name of a limit in the spam statistics. */
 type LimitName = Exclude<keyof typeof POLICIES, "updatePartyProfile" | "votes"> | keyof typeof UNUSED;
 
 /** Commands of parties in an epoch. It is plain data. */
@@ -85,7 +83,6 @@ export interface SpamOptions {
   readonly stakeOf: (party: string) => bigint;
 }
 
-/** A command and its sender. */
 interface CountedCommand {
   readonly command: InputData["command"];
   readonly partyId: string;
@@ -121,7 +118,6 @@ type SpamStatistics = Readonly<
   readonly epochSeq: bigint;
 };
 
-/** Creates the limits on commands. */
 export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptions): SpamPolicies {
   let epoch = epochOf(height);
   let counts = new Map<string, number>();
@@ -179,7 +175,6 @@ function policyOf({ command }: CountedCommand): Policy | undefined {
   return policies.find(({ kinds }) => kinds.some((kind) => kind === command.case));
 }
 
-/** Returns the key that a command is counted under. */
 function keyOf(policy: Policy, { command, partyId }: CountedCommand): string {
   const proposal = command.case === "voteSubmission" ? ` ${command.value.proposalId}` : "";
   return `${policy.name} ${partyId}${proposal}`;
@@ -187,7 +182,6 @@ function keyOf(policy: Policy, { command, partyId }: CountedCommand): string {
 
 type Parameters = SpamOptions["world"];
 
-/** Returns the maximum number of commands per epoch. */
 function maxOf({ max }: Limit, { parameters }: Parameters): number {
   return Number(parameters.get(max ?? "") ?? "1");
 }

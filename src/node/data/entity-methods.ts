@@ -47,7 +47,6 @@ export function entityMethods({ transactions }: Pick<World, "transactions">): Da
   };
 }
 
-/** Adds the entity of an event. */
 function addEntity(found: ListEntitiesResponse, event: Event): void {
   switch (event.case) {
     case "order":

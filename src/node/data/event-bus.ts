@@ -105,7 +105,6 @@ export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
   };
 }
 
-/** Collects the events of blocks into batches. */
 function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, tickMs: number | undefined) {
   const state: { buffered: BusEvent[]; hasEnded: boolean; hasTicked: boolean; hasReportedTick: boolean } = {
     buffered: [],
@@ -232,7 +231,6 @@ async function discardRequests(requests: AsyncIterator<BusRequest, unknown>): Pr
   }
 }
 
-/** The oneof cases of the events that the event bus sends. */
 type BusCase = Exclude<BusEvent["event"]["case"], undefined>;
 
 /** The version of bus events, as on deployed nodes of v0.78. */
@@ -269,13 +267,11 @@ const types = new Map(
     }),
 );
 
-/** Returns the type of an event. */
 export function busEventType(name: string): BusEventType {
   const type = types.get(name);
   return typeof type === "number" ? type : BusEventType.UNSPECIFIED;
 }
 
-/** Creates the conversion of a block's events to bus events. */
 function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
   const converted = new WeakMap<BlockEvent, BusEvent>();
   return (blockEvent) => {
@@ -307,7 +303,6 @@ function isBusEvent(event: Event): event is Extract<Event, { readonly case: BusC
   return event.case !== "position" && event.case !== "endedOrder";
 }
 
-/** The filter of a subscription to the event bus. */
 interface BusFilter {
   readonly type: readonly BusEventType[];
   readonly partyId: string;
@@ -348,7 +343,6 @@ function busFilter({ type, partyId, marketId }: BusFilter, node: BusNode): (even
     (marketId === "" || marketsOf(event).includes(marketId));
 }
 
-/** Returns the parties that an event names. */
 function partiesOf(event: Event): readonly string[] {
   switch (event.case) {
     case "party":
@@ -362,7 +356,6 @@ function partiesOf(event: Event): readonly string[] {
   }
 }
 
-/** Returns the markets that an event names. */
 function marketsOf(event: Event): readonly string[] {
   switch (event.case) {
     case "marketCreated":
@@ -380,7 +373,6 @@ function ownersOf({ entries }: LedgerMovement): readonly string[] {
   return entries.flatMap(({ fromAccount, toAccount }) => [fromAccount?.owner ?? "", toAccount?.owner ?? ""]);
 }
 
-/** Returns the values of those fields that a message has. */
 function named(message: object | undefined, names: readonly string[]): readonly string[] {
   const fields: Partial<Record<string, unknown>> = { ...message };
   return names.map((name) => fields[name]).filter((value) => typeof value === "string");

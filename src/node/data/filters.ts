@@ -23,7 +23,6 @@ export interface Query {
   readonly inner?: (cause: string) => string;
 }
 
-/** Creates the error of a failed query. */
 export function queryError(query: Query, cause: string, code = Code.Internal) {
   const inner = query.inner?.(cause) ?? cause;
   return query.message === "" ? apiError(code, inner) : apiError(code, query.message, inner);
@@ -120,7 +119,6 @@ export function isWanted<T>(wanted: T | undefined, value: T): boolean {
   return wanted === undefined || wanted === "" || wanted === value;
 }
 
-/** Returns a predicate that matches records by the values of their fields. */
 export function withFields<T>(wanted: { readonly [Field in keyof T]?: T[Field] | undefined }): (record: T) => boolean {
   return (record) => {
     for (const field in wanted) {

@@ -32,7 +32,6 @@ const votesOf = (proposalId = "", partyId = ""): Query => ({
   inner: (cause) => `proposalID: ${proposalId}, partyID: ${partyId}: scany: query multiple result rows: ${cause}`,
 });
 
-/** Implements the methods for proposals and votes. */
 export function governanceMethods(world: World, streams: OpenStreams): DataMethods {
   const { records } = world;
   return {
@@ -91,7 +90,6 @@ export function governanceMethods(world: World, streams: OpenStreams): DataMetho
   };
 }
 
-/** Returns a proposal with its votes. */
 function governanceData({ records }: World, proposal: Proposal): MessageInitShape<typeof GovernanceDataSchema> {
   const votes = [...records.vote.latest.values()]
     .map(({ value }) => value)
@@ -111,7 +109,6 @@ const CHANGES = new Map<ListGovernanceDataRequest_Type, string>([
   [ListGovernanceDataRequest_Type.NETWORK_PARAMETERS, "updateNetworkParameter"],
 ]);
 
-/** Returns the predicate of a request. */
 function proposalFilter(request: ListGovernanceDataRequest): (proposal: Proposal) => boolean {
   const { proposalState, proposalType = ListGovernanceDataRequest_Type.UNSPECIFIED } = request;
   const proposer = askedIdentifier(request.proposerPartyId, PROPOSALS);

@@ -29,7 +29,6 @@ type HistoryService = Pick<
   | "listAllNetworkHistorySegments"
 >;
 
-/** Implements the methods for network history. */
 export function historyMethods(
   history: Pick<History, "chainId" | "segments" | "read">,
   { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
@@ -180,7 +179,6 @@ export async function* writeArchive(
   yield* inEqualChunks(writeArchiveFiles(files));
 }
 
-/** Returns the name of the archive of a range of segments. */
 function rangeArchiveName(
   chainId: string,
   segments: readonly NodeSegment[],

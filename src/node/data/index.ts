@@ -1,7 +1,6 @@
 import type { Profile } from "../../base/profile.js";
 import { accountMethods } from "./account-methods.js";
-import { candleMethods } from "./candle-methods.js";
-import { type Books, depthMethods } from "./depth-methods.js";
+import { type Books, candleMethods, depthMethods } from "./candle-methods.js";
 import { entityMethods } from "./entity-methods.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance-methods.js";
@@ -10,8 +9,7 @@ import type { DataMethods } from "./method.js";
 import { assetMethods, type NetworkStates, networkMethods, nodeMethods } from "./network-methods.js";
 import { orderMethods, stopOrderMethods, tradeMethods } from "./order-methods.js";
 import { partyChoiceMethods, partyMethods } from "./party-methods.js";
-import { positionMethods } from "./position-methods.js";
-import { riskMethods } from "./risk-methods.js";
+import { positionMethods, riskMethods } from "./position-methods.js";
 import { transferMethods } from "./transfer-methods.js";
 
 /** The dependencies of {@link dataMethods}. */

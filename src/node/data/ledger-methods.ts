@@ -38,7 +38,6 @@ const COLUMNS = [
 /** The number of entries that are filtered for each chunk of the file. */
 const CHUNK_ENTRIES = 1024;
 
-/** Implements the export of a party's ledger. */
 export function ledgerExport(history: Pick<History, "ledger">): LedgerService {
   return {
     async *exportLedgerEntries(message, { responseHeader, signal }) {

@@ -28,7 +28,6 @@ const HISTORY_OF: Query = {
 };
 const ORACLE_SPECS: Query = { message: "failed retrieve data for oracle specs" };
 
-/** Implements the methods for markets. */
 export function marketMethods(world: World): DataMethods {
   return {
     listMarkets: listing({
@@ -58,7 +57,6 @@ export function marketMethods(world: World): DataMethods {
   };
 }
 
-/** Implements the methods for market data. */
 export function marketDataMethods(
   { world, committed }: { readonly world: World; readonly committed: World },
   streams: OpenStreams,
@@ -111,7 +109,6 @@ export function marketDataMethods(
   };
 }
 
-/** Implements the methods for the data sources of markets that governance opened. */
 export function oracleMethods({ records }: World): DataMethods {
   return {
     async getOracleSpec({ oracleSpecId }) {
@@ -133,7 +130,6 @@ export function oracleMethods({ records }: World): DataMethods {
   };
 }
 
-/** Returns the latest data of markets. */
 export function latestMarketData(world: World, marketIds: readonly string[] = []): MarketData[] {
   const isWanted = oneOf(marketIds);
   return [...world.marketData.values()]
@@ -175,7 +171,6 @@ export function marketIdentifier(marketId: string): string {
   return identifier(marketId, "empty or missing market ID", "invalid market ID");
 }
 
-/** Reports whether a market is settled. */
 export function isSettled({ state }: Market): boolean {
   return state === Market_State.SETTLED;
 }

@@ -32,7 +32,6 @@ export interface ListingMethod<Request, T, Response> {
   readonly answer: (page: Page<T>) => Response;
 }
 
-/** Returns a method of the data service that lists records. */
 export function listing<Request extends Paginated, T, Response>(
   method: ListingMethod<Request, T, Response>,
 ): (request: Request) => Promise<Response> {

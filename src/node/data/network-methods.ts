@@ -120,9 +120,7 @@ export function networkLimits({ parameters }: World): MessageInitShape<typeof Ne
   };
 }
 
-/** Implements the methods for assets. */
 export function assetMethods(world: World): DataMethods {
-  /** Returns the asset that a listing is filtered by. */
   function single(assetId: string) {
     const inner = (cause: string) => `failed to get asset by ID: ${assetId}: ${cause}`;
     if (!canBeIdentifier(assetId)) {
@@ -178,7 +176,6 @@ export function validators(): Node[] {
   ];
 }
 
-/** Implements the methods for the network's nodes. */
 export function nodeMethods(world: World): DataMethods {
   return {
     listNodes: listing({

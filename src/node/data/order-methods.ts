@@ -93,7 +93,6 @@ export function orderMethods(world: World, streams: OpenStreams): DataMethods {
   };
 }
 
-/** Implements the methods for stop orders. */
 export function stopOrderMethods(world: World, profile: Profile): DataMethods {
   const listed = (event: StopOrderEvent): MessageInitShape<typeof StopOrderEventSchema> => {
     if (profile === "specification" || event.stopOrder === undefined) {
@@ -125,7 +124,6 @@ export function stopOrderMethods(world: World, profile: Profile): DataMethods {
   };
 }
 
-/** Implements the methods for trades. */
 export function tradeMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     listTrades: listing({
@@ -160,7 +158,6 @@ export function tradeMethods(world: World, streams: OpenStreams): DataMethods {
   };
 }
 
-/** Returns the last trade on a market. */
 export function lastTrade(world: World, marketId: string): Trade | undefined {
   // Skips the search through the entire history if the market does not exist.
   for (const { value } of world.markets.has(marketId) ? world.trades.read(true) : []) {

@@ -8,7 +8,6 @@ import { type Query, queryError } from "./filters.js";
 /** The sort key of a record, which cursors hold: the listing is ordered by it. */
 export type Key = readonly string[];
 
-/** A record and its key. */
 interface Keyed<T> {
   readonly key: Key;
   readonly value: T;
@@ -222,7 +221,6 @@ export function readPageOf<T>(
   };
 }
 
-/** Converts the records of a page to messages. */
 export function withNodes<T, N>({ edges, pageInfo }: Page<T>, toNode: (record: T) => N): Page<N> {
   return { edges: edges.map(({ node, cursor }) => ({ node: toNode(node), cursor })), pageInfo };
 }

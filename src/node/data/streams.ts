@@ -185,7 +185,6 @@ export interface SnapshotPage<T> {
   readonly lastPage: boolean;
 }
 
-/** Splits the records of a stream's snapshot into pages. */
 export function snapshotPages<T>(records: readonly T[]): SnapshotPage<T>[] {
   return Array.from({ length: Math.max(1, Math.ceil(records.length / SNAPSHOT_PAGE)) }, (_, page) => {
     const end = (page + 1) * SNAPSHOT_PAGE;

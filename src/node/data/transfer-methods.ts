@@ -16,7 +16,6 @@ import { byBlock, readPagination, withNodes } from "./pagination.js";
 
 const NO_QUERY: Query = { message: "" };
 
-/** Implements the methods for transfers. */
 export function transferMethods(world: World): DataMethods {
   const { records } = world;
   const nodeOf = (transfer: Transfer): MessageInitShape<typeof TransferNodeSchema> => ({

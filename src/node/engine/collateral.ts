@@ -64,7 +64,6 @@ export function accountName({ owner, asset, marketId, type }: AccountKey): strin
   return `${owner} ${asset} ${marketId} ${AccountType[type]}`;
 }
 
-/** Returns the key of a party's general account for an asset. */
 export function generalAccount(owner: string, asset: string): AccountKey {
   return { owner, asset, marketId: "", type: AccountType.GENERAL };
 }
@@ -74,7 +73,6 @@ export function networkAccount(type: AccountType, asset: string, marketId: strin
   return { owner: NETWORK, asset, marketId, type };
 }
 
-/** Returns the key of a party's margin account on a market. */
 export function marginAccount(market: MarketState, owner: string): AccountKey {
   return { owner, asset: market.asset, marketId: market.market.id, type: AccountType.MARGIN };
 }

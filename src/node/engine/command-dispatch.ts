@@ -34,7 +34,6 @@ export type CommandResult =
       readonly errors: readonly { readonly key: string; readonly error: string }[];
     };
 
-/** Applies a command. */
 export function applyCommand(block: ExecutionContext, { command, partyId, signature }: AppliedCommand): CommandResult {
   const ids = commandIdentifiers(command, signature);
   const [id = ""] = ids.submissions;
@@ -141,7 +140,6 @@ function applyBatch(
   return applyInstructions([...counted, ...cancellations, ...stopOrders]);
 }
 
-/** Executes instructions in order and combines their errors into an outcome. */
 function applyInstructions(instructions: readonly Instruction[]): CommandResult {
   const errors = instructions.flatMap(({ key, execute }) => {
     const error = execute();

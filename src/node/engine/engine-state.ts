@@ -193,7 +193,6 @@ export function isContinuous({ market }: MarketState): boolean {
   return market.tradingMode === Market_TradingMode.CONTINUOUS;
 }
 
-/** Returns whether a market accepts orders. */
 export function isOpen({ market: { state, tradingMode } }: MarketState): boolean {
   return OPEN.includes(state) && tradingMode !== Market_TradingMode.NO_TRADING;
 }

@@ -20,18 +20,15 @@ export function parseFixedPoint(text: string, decimals: number = FIXED_POINT_DEC
   return sign === "-" ? -digits : digits;
 }
 
-/** Returns whether a decimal number is below another one. */
 export function isBelow(a: string, b: string): boolean {
   return parseFixedPoint(a) < parseFixedPoint(b);
 }
 
-/** Divides and rounds half away from zero. */
 export function divideRounded(dividend: bigint, divisor: bigint): bigint {
   const half = divisor / 2n;
   return (dividend < 0n ? dividend - half : dividend + half) / divisor;
 }
 
-/** Divides and rounds up. */
 export function divideUp(dividend: bigint, divisor: bigint): bigint {
   return (dividend + divisor - 1n) / divisor;
 }
@@ -45,17 +42,14 @@ export function timesPowerOfTen(value: bigint, exponent: number): bigint {
   return (value - (((value % divisor) + divisor) % divisor)) / divisor;
 }
 
-/** Returns the larger of two numbers. */
 export function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** Returns the smaller of two numbers. */
 export function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** Returns the absolute value of a number. */
 export function abs(value: bigint): bigint {
   return value < 0n ? -value : value;
 }

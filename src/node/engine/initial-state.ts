@@ -46,7 +46,6 @@ export interface EngineOptions {
   readonly keepsStopOrderIds?: boolean;
 }
 
-/** Creates the engine's initial state. */
 export function initialState(options: EngineOptions): State {
   const markets = new Map(options.markets.map((market) => [market.id, initialMarketState(options, market)]));
   for (const position of options.positions) {
@@ -136,7 +135,6 @@ const NO_DATA = {
   marketGrowth: "0",
 };
 
-/** Returns a market's settlement asset. */
 export function settlementAsset({ tradableInstrument }: Market): string {
   const product = tradableInstrument?.instrument?.product;
   switch (product?.case) {

@@ -67,7 +67,6 @@ export function marketOfProposal(
   });
 }
 
-/** Applies an update-market proposal to a market. */
 export function updatedMarket(market: Market, changes: UpdateMarketConfiguration): Market {
   const { tradableInstrument, fees } = market;
   const { instrument } = changes;
@@ -94,7 +93,6 @@ export function updatedMarket(market: Market, changes: UpdateMarketConfiguration
   });
 }
 
-/** Returns the settings that new and updated markets have in common. */
 function settingsOf(
   changes: NewMarketConfiguration | UpdateMarketConfiguration,
   parameters: ReadonlyMap<string, string>,
@@ -195,7 +193,6 @@ function dataSourceSpecOf(data: DataSourceDefinition | undefined) {
   return data === undefined ? undefined : { id: sourceId(data), data };
 }
 
-/** Returns the identifier of a data source. */
 function sourceId(definition: DataSourceDefinition): string {
   return createHash("sha3-256").update(toBinary(DataSourceDefinitionSchema, definition)).digest("hex");
 }
@@ -211,7 +208,6 @@ function riskModelOf({ riskParameters }: NewMarketConfiguration | UpdateMarketCo
   }
 }
 
-/** Parses the margin scaling factors from their network parameter. */
 function scalingFactors(parameters: ReadonlyMap<string, string>) {
   const parsed: unknown = JSON.parse(parameters.get("market.margin.scalingFactors") ?? "{}");
   const factor = (name: string) => {
@@ -225,13 +221,11 @@ function scalingFactors(parameters: ReadonlyMap<string, string>) {
   };
 }
 
-/** Returns the price monitoring triggers for markets that define none. */
 function defaultTriggers(parameters: ReadonlyMap<string, string>) {
   const text = parameters.get("market.monitor.price.defaultParameters");
   return text === undefined ? undefined : fromJsonString(PriceMonitoringParametersSchema, text);
 }
 
-/** Returns the data sources of a market's product. */
 export function dataSourcesOf({ tradableInstrument }: Market): DataSourceSpec[] {
   const product = tradableInstrument?.instrument?.product;
   const sources =

@@ -101,7 +101,6 @@ function emitAuction(
   emit({ case: "auction", value: create(AuctionEventSchema, { marketId: market.id, start, end, trigger, ...more }) });
 }
 
-/** Applies an enacted update-market proposal. */
 export function updateMarket(context: ExecutionContext, market: MarketState, changes: UpdateMarketConfiguration): void {
   emitDataSources(context, market.market, DataSourceSpec_Status.DEACTIVATED);
   const updated = updatedMarket(market.market, changes);
@@ -112,7 +111,6 @@ export function updateMarket(context: ExecutionContext, market: MarketState, cha
   context.emit({ case: "marketUpdated", value: updated });
 }
 
-/** Changes fields of a market and emits it. */
 export function changeMarketFields({ emit }: ExecutionContext, market: MarketState, changes: Partial<Market>): void {
   market.market = { ...market.market, ...changes };
   market.isChanged = true;

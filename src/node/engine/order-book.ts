@@ -8,7 +8,6 @@ export function levelsOf(market: MarketState, side: Side): Level[] {
   return side === Side.BUY ? market.buy : market.sell;
 }
 
-/** Returns the opposite side. */
 export function opposite(side: Side): Side {
   return side === Side.BUY ? Side.SELL : Side.BUY;
 }
@@ -18,7 +17,6 @@ export function trueRemaining({ remaining, icebergOrder }: Order): bigint {
   return remaining + (icebergOrder?.reservedRemaining ?? 0n);
 }
 
-/** Returns the filled size of an order. */
 export function filledSize(order: Order): bigint {
   return order.size - trueRemaining(order);
 }
@@ -34,7 +32,6 @@ export function refreshIceberg(order: Order): Order {
   return { ...order, remaining, icebergOrder: { ...icebergOrder, reservedRemaining: open - remaining } };
 }
 
-/** Adds an order at the back of its price level. */
 export function addToBook(market: MarketState, order: Order): void {
   const price = BigInt(order.price);
   const levels = levelsOf(market, order.side);
@@ -71,7 +68,6 @@ export function removeFromBook(market: MarketState, order: Order): void {
   }
 }
 
-/** Removes an order from its price level and deletes it. */
 export function deleteOrder(market: MarketState, order: Order): void {
   removeFromBook(market, order);
   market.orders.delete(order.id);
@@ -110,7 +106,6 @@ export interface Best {
   readonly volume: bigint;
 }
 
-/** Returns the best price of a side. */
 export function bestOf(market: MarketState, side: Side, among: "all" | "static"): Best {
   for (const level of levelsOf(market, side)) {
     let volume = 0n;
@@ -124,7 +119,6 @@ export function bestOf(market: MarketState, side: Side, among: "all" | "static")
   return { price: 0n, volume: 0n };
 }
 
-/** Returns the price levels of a side. */
 export function depthOf(market: MarketState, side: Side, maxDepth: number): PriceLevel[] {
   return levelsOf(market, side)
     .slice(0, maxDepth)

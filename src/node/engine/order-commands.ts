@@ -359,7 +359,6 @@ export function amendOrder(context: ExecutionContext, partyId: string, amendment
     : orderErrorText(wrong);
 }
 
-/** Applies a well-formed amendment. */
 function applyAmendment(
   context: ExecutionContext,
   market: MarketState,
@@ -436,7 +435,6 @@ function amendmentError(order: Order, amendment: OrderAmendment): OrderError | u
   return price === undefined ? undefined : OrderError.UNABLE_TO_AMEND_PRICE_ON_PEGGED_ORDER;
 }
 
-/** Returns the amended order before it trades. */
 function amendedOrder({ block }: ExecutionContext, order: Order, amendment: OrderAmendment): Order {
   const { timeInForce, expiresAt, price, peggedOffset, peggedReference, size, sizeDelta } = amendment;
   const { peggedOrder } = order;

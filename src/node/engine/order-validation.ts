@@ -16,7 +16,6 @@ const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 /** Maximum size of an order. */
 const MAX_ORDER_SIZE = MAX_INT64 / 2n;
 
-/** Returns whether the unfilled part of an order rests on the book. */
 export function isPersistent({ type, timeInForce }: Pick<Order, "type" | "timeInForce">): boolean {
   return type === Order_Type.LIMIT && timeInForce !== IOC && timeInForce !== FOK;
 }
@@ -123,7 +122,6 @@ function typeError(order: Order): OrderError | undefined {
   return sizeError(size);
 }
 
-/** Returns an error for a size out of range. */
 export function sizeError(size: bigint): OrderError | undefined {
   return size <= 0n || size > MAX_ORDER_SIZE ? OrderError.INVALID_SIZE : undefined;
 }
@@ -149,7 +147,6 @@ export function tickSizeError(market: MarketState, { price, peggedOrder }: Order
   return stepped % market.tick === 0n ? undefined : OrderError.PRICE_NOT_IN_TICK_SIZE;
 }
 
-/** Validates the reference and offset of a pegged order. */
 export function peggedOrderError({ type, timeInForce, side, peggedOrder }: Order): OrderError | undefined {
   if (peggedOrder === undefined) {
     return undefined;

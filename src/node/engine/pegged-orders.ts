@@ -2,7 +2,6 @@ import { type Order, Order_Status, PeggedReference, Side } from "../../../gen/ve
 import { type ExecutionContext, isContinuous, type MarketState, type ReferencePrices } from "./engine-state.js";
 import { addToBook, levelsOf, removeFromBook, storeOrder } from "./order-book.js";
 
-/** Returns the reference prices of pegged orders. */
 export function referencesOf(market: MarketState): ReferencePrices {
   return { bid: staticPrice(market, Side.BUY), ask: staticPrice(market, Side.SELL) };
 }

@@ -29,7 +29,6 @@ const PREFIX: Readonly<Partial<Record<NonNullable<ProposedChange["case"]>, strin
   updateNetworkParameter: "updateNetParam",
 };
 
-/** Returns the rules for a kind of proposal from the network parameters. */
 export function proposalRules(
   parameters: ReadonlyMap<string, string>,
   kind: ProposedChange["case"],
@@ -127,7 +126,6 @@ function updateRejection({ state }: ExecutionContext, change: ProposedChange): P
   return state.proposals.has(id) ? { reason, details: "original market proposal is still open" } : undefined;
 }
 
-/** Returns the market that a change is about. */
 export function marketOf(change: ProposedChange): string | undefined {
   return change.case === "updateMarket" ? change.value.marketId.toLowerCase() : undefined;
 }
@@ -290,7 +288,6 @@ function parseDuration(text: string): bigint | undefined {
   return sum;
 }
 
-/** Formats a duration in Go's format. */
 function formatDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? "-" : "";
   const seconds = (nanoseconds < 0n ? -nanoseconds : nanoseconds) / SECOND;
@@ -302,7 +299,6 @@ function formatDuration(nanoseconds: bigint): string {
 /** The last time that a `Date` can have, in Unix milliseconds. */
 const LAST_DATE_MS = 8.64e15;
 
-/** Formats a time in Go's format. */
 function formatTime(nanoseconds: bigint): string {
   const date = new Date(Math.min(Number(nanoseconds / 1_000_000n), LAST_DATE_MS));
   const fraction = String(nanoseconds % SECOND)

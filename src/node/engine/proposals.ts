@@ -38,7 +38,6 @@ const WEIGHT_DECIMALS = 16;
 
 const SECOND = 1_000_000_000n;
 
-/** Result of a vote. */
 interface VoteTally {
   readonly state: Proposal_State.PASSED | Proposal_State.DECLINED;
   readonly reason: ProposalError;
@@ -110,7 +109,6 @@ export function vote(context: ExecutionContext, partyId: string, command: VoteSu
   return undefined;
 }
 
-/** Emits a proposal. */
 function emitProposal({ emit }: ExecutionContext, value: Proposal): void {
   emit({ case: "proposal", value });
 }
@@ -120,7 +118,6 @@ function asRejected(proposal: Proposal, { reason, details }: ProposalRejection):
   return { ...proposal, state: Proposal_State.REJECTED, reason, errorDetails: details };
 }
 
-/** Adds the market that a proposal asks for. */
 function proposeMarket(context: ExecutionContext, proposal: Proposal): void {
   const change = proposal.terms?.change;
   if (change?.case === "newMarket" && change.value.changes !== undefined) {
@@ -204,7 +201,6 @@ function applyDecisionToMarket(context: ExecutionContext, proposal: Proposal): v
   }
 }
 
-/** Enacts a proposal. */
 function enact(context: ExecutionContext, { id, terms }: Proposal): ProposalRejection | undefined {
   const { state, emit } = context;
   const change = terms?.change;

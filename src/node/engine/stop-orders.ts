@@ -41,12 +41,10 @@ const DIRECTION = {
   risesAbove: StopOrder_TriggerDirection.RISES_ABOVE,
 } as const;
 
-/** A submitted stop order and its setup. */
 interface SubmittedStopOrder extends PendingStopOrder {
   readonly setup: StopOrderSetup;
 }
 
-/** The fields that change when a stop order leaves the pending state. */
 type StopOrderOutcome = Pick<StopOrder, "status"> & Partial<Pick<StopOrder, "orderId" | "rejectionReason">>;
 
 /**
@@ -180,24 +178,20 @@ function stopOrdersOf(
   });
 }
 
-/** Emits stop orders. */
 function emitStopOrders({ emit }: ExecutionContext, stopOrders: readonly PendingStopOrder[]): void {
   for (const { stopOrder, submission } of stopOrders) {
     emit({ case: "stopOrder", value: create(StopOrderEventSchema, { stopOrder, submission }) });
   }
 }
 
-/** Returns a stop order in its final state. */
 function finishedStopOrder<T extends PendingStopOrder>({ block }: ExecutionContext, stop: T, end: StopOrderOutcome): T {
   return { ...stop, stopOrder: { ...stop.stopOrder, ...end, updatedAt: block.time } };
 }
 
-/** Returns the pending counterpart of an OCO stop order. */
 function ocoCounterpart(market: MarketState, { stopOrder }: PendingStopOrder): PendingStopOrder | undefined {
   return market.stopOrders.get(stopOrder.ocoLinkId ?? "");
 }
 
-/** Compares stop orders by identifier. */
 function byId(a: PendingStopOrder, b: PendingStopOrder): number {
   return a.stopOrder.id < b.stopOrder.id ? -1 : 1;
 }
@@ -394,7 +388,6 @@ function removePending(market: MarketState, stop: PendingStopOrder | undefined):
   return stop !== undefined && market.stopOrders.delete(stop.stopOrder.id) ? [stop] : [];
 }
 
-/** Returns whether a position-linked stop order would enlarge the position. */
 function isOnPositionSide(market: MarketState, stop: PendingStopOrder): boolean {
   return isPositionLinked(stop) && volumeOf(market, stop.stopOrder.partyId) !== 0n && !isClosing(market, stop);
 }

@@ -135,7 +135,6 @@ export function newTrade(
   });
 }
 
-/** Returns the fees of a side that pays none. */
 function noFees(): Fee {
   return create(FeeSchema, ZERO);
 }

@@ -55,7 +55,6 @@ const PARTY_ACCOUNTS = 3 * COUNT.party;
 /** Number of accounts, which are numbered from 0. */
 export const ACCOUNTS = 311;
 
-/** Generates an account with a balance. */
 export function generatedAccount(number: number, seed: number): Account {
   return { ...(accounts()[number % ACCOUNTS] ?? accountOf(0)), balance: balance(seed) };
 }
@@ -63,7 +62,6 @@ export function generatedAccount(number: number, seed: number): Account {
 /** Returns a balance of up to 9e8 units with 12 decimals. */
 const balance = (seed: number): string => `${scatter(1, 900_000_000, seed)}000000000000`;
 
-/** Returns another account of the same asset. */
 function accountOfSameAsset(number: number, distance: number): number {
   const asset = accounts()[number % ACCOUNTS]?.asset ?? "";
   const same = byAsset().get(asset) ?? [];
@@ -80,7 +78,6 @@ const byAsset = once(() =>
   ),
 );
 
-/** Generates a party's general account. */
 export function fundedAccount(owner: string, asset: number, amount: string): Account {
   return { ...named(owner, AccountType.GENERAL, asset), balance: amount };
 }
@@ -126,7 +123,6 @@ export function generatedBalance({ height }: Block, index: number): Account {
   return generatedAccount(number % ACCOUNTS, number);
 }
 
-/** Generates a ledger entry between two accounts of an asset. */
 export function ledgerEvent({ height, time }: Block, index: number): Event {
   const number = ENTRIES_PER_BLOCK * blockIndex(height) + index;
   const from = number % ACCOUNTS;
@@ -153,7 +149,6 @@ function details({ owner, asset, marketId: market, type }: Account) {
   };
 }
 
-/** Generates a deposit from Ethereum. */
 export function generatedDeposit({ height, time }: Block): Deposit {
   const k = blockIndex(height);
   const status = pick([Deposit_Status.FINALIZED, Deposit_Status.OPEN, Deposit_Status.CANCELLED], k);
@@ -169,7 +164,6 @@ export function generatedDeposit({ height, time }: Block): Deposit {
   });
 }
 
-/** Generates a withdrawal in its final state. */
 export function withdrawalEvent({ height, time }: Block): Event {
   const k = blockIndex(height);
   const status = pick([Withdrawal_Status.FINALIZED, Withdrawal_Status.OPEN, Withdrawal_Status.REJECTED], k);
@@ -194,7 +188,6 @@ export function withdrawalEvent({ height, time }: Block): Event {
 
 const ethereumHash = (number: number): string => `0x${hashOf(`ethereum:${number}`)}`;
 
-/** Generates a party's margin levels. */
 export function generatedMarginLevels({ time }: Pick<Block, "time">, k: number): MarginLevels {
   const { owner, marketId: market, asset } = generatedAccount(2 * COUNT.party + (k % COUNT.party), 0);
   const isolated = k % 2 === 0;

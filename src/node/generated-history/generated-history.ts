@@ -202,12 +202,10 @@ function beginBlock({ height, time, hash }: Block): Event {
   return { case: "beginBlock", value: create(BeginBlockSchema, { height, timestamp: time, hash }) };
 }
 
-/** Generates an unchanged update of a market. */
 function marketEvent({ height }: Block): Event {
   return { case: "marketUpdated", value: generatedMarket(blockIndex(height)) };
 }
 
-/** Generates the state at the end of the history. */
 function generateFinalState(
   lastHeight: bigint,
   { blocksPerSegment = 1000, keys = [], startingBalance = STARTING_BALANCE }: Omit<GeneratedHistoryOptions, "blocks">,
@@ -280,7 +278,6 @@ function latestIndex(number: number, records: number, rows: number): number {
   return end - 1 - ((((end - 1 - number) % records) + records) % records);
 }
 
-/** The records of a generated timeline. */
 interface TimelineOptions<T> {
   readonly lastHeight: bigint;
   /** Number of records per block. */
@@ -291,7 +288,6 @@ interface TimelineOptions<T> {
   readonly make: (block: Block, index: number) => T;
 }
 
-/** Creates a timeline of lazily generated records. */
 function generatedTimeline<T>({ lastHeight, perBlock, kind, make }: TimelineOptions<T>): Timeline<T> {
   const cache = new Map<bigint, readonly T[]>();
   const recordsAt = (height: bigint): readonly T[] => {
@@ -341,7 +337,6 @@ function isBehind(place: TimelinePlace, { height, index }: TimelinePlace, newest
   return newestFirst ? distance < 0 : distance > 0;
 }
 
-/** Generates a checkpoint. */
 function generatedCheckpoint({ height, hash }: Block): CheckpointEvent {
   return create(CheckpointEventSchema, {
     hash: hashOf(`checkpoint:${height}`),
@@ -350,7 +345,6 @@ function generatedCheckpoint({ height, hash }: Block): CheckpointEvent {
   });
 }
 
-/** Generates a delegation in the block's epoch. */
 function delegationEvent({ height }: Block): Event {
   const k = blockIndex(height);
   const value = create(DelegationBalanceEventSchema, {
@@ -362,7 +356,6 @@ function delegationEvent({ height }: Block): Event {
   return { case: "delegationBalance", value };
 }
 
-/** Generates a reward payout for the block's epoch. */
 function rewardEvent({ height, time }: Block): Event {
   const k = blockIndex(height);
   const value = create(RewardPayoutEventSchema, {

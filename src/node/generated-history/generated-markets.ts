@@ -38,7 +38,6 @@ export const hasBook = (market: number): boolean => tradingMode(market) === Mark
 
 const INSTRUMENTS = ["BTC/USD", "ETH/USD", "SOL/USD", "DOGE/USD"] as const;
 
-/** Generates a market. */
 export function generatedMarket(number: number): Market {
   const market = made.get(number % COUNT.market) ?? marketOf(number % COUNT.market);
   made.set(number % COUNT.market, market);
@@ -129,7 +128,6 @@ const ASSETS: readonly {
   },
 ];
 
-/** Generates the assets. */
 export function generatedAssets(): Asset[] {
   return ASSETS.map(({ id, ...details }, number) =>
     create(AssetSchema, {

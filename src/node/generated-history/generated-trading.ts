@@ -57,7 +57,6 @@ const seller = (k: number): string => partyId(k + 31);
 /** Returns whether the seller is the aggressor of a block's trades, instead of the buyer. */
 const sellerTakes = (k: number): boolean => k % 5 < 2;
 
-/** Generates a trade. */
 export function generatedTrade({ height, time }: Block, index: number): Trade {
   const k = blockIndex(height);
   const number = TRADES_PER_BLOCK * k + index;
@@ -102,7 +101,6 @@ function fee(number: number): MessageInitShape<typeof FeeSchema> {
   });
 }
 
-/** Generates an order in its final state. */
 export function generatedOrder({ height, time }: Block, index: number): Order {
   const k = blockIndex(height);
   const number = ORDERS_PER_BLOCK * k + index;
@@ -242,7 +240,6 @@ function volume(market: number, party: number): number {
   return (party + market) % 2 === 0 ? size : -size;
 }
 
-/** Returns the sum of a market's long positions. */
 function openInterest(market: number): bigint {
   const known = interests.get(market);
   if (known !== undefined) {
@@ -265,7 +262,6 @@ const LEVEL_STEP = 100;
 /** Number of price levels per side. */
 const BOOK_LEVELS = 10;
 
-/** A price level of the order book. */
 interface GeneratedLevel {
   readonly price: number;
   readonly volume: number;
@@ -280,7 +276,6 @@ function bookLevel(k: number, side: 1 | -1, level: number): GeneratedLevel {
 /** Returns the last trade price of a block. */
 const lastPrice = (k: number): number => tradePrice(TRADES_PER_BLOCK * k + TRADES_PER_BLOCK - 1);
 
-/** Generates the data of a block's market after the block's trades. */
 export function generatedMarketData({ time }: Pick<Block, "time">, k: number): MarketData {
   const market = k % COUNT.market;
   const state = marketState(market);

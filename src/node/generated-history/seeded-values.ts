@@ -5,7 +5,6 @@ import { blockHash } from "../world/block-event.js";
 /** Number of hex digits in an identifier that encode its number. */
 const NUMBER_DIGITS = 12;
 
-/** Returns a hash or an identifier. */
 export function hashOf(content: string | Uint8Array): string {
   return hash("sha256", content);
 }
@@ -21,18 +20,15 @@ export function numberOf(kind: string, id: string): number | undefined {
   return Number.isSafeInteger(number) && numberedId(kind, number) === id ? number : undefined;
 }
 
-/** Returns a pseudo-random integer that is the same on every start. */
 export function scatter(low: number, spread: number, seed: number): number {
   return low + ((seed * 7919 + 104_729) % spread);
 }
 
-/** Formats a fixed-point number. */
 export function decimal(units: number, places: number): string {
   const digits = String(units).padStart(places + 1, "0");
   return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/** Picks a value by number. */
 export function pick<T>(values: readonly [T, ...T[]], number: number): T {
   return values[Math.floor(number) % values.length] ?? values[0];
 }
@@ -99,7 +95,6 @@ export function generatedBlock(height: bigint): Block {
   return { height, hash: blockHash(`${height}`), time: blockTime(height) };
 }
 
-/** Returns the time of a block. Blocks are about one second apart. */
 export function blockTime(height: bigint | number): bigint {
   const number = Number(height);
   return BigInt(START + number * 1_000_000 + ((number * 7919) % 1_000_000)) * 1000n;
@@ -108,7 +103,6 @@ export function blockTime(height: bigint | number): bigint {
 /** Returns the earlier of two times, or the shorter of two durations. */
 export const earlier = (a: bigint, b: bigint): bigint => (a <= b ? a : b);
 
-/** Creates an event of a block. */
 export function blockEvent(block: Block, sequence: number, event: Event): BlockEvent {
   return { block, sequence, txHash: hashOf(`tx:${block.height}:${sequence}`), event };
 }

@@ -1,7 +1,6 @@
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
-import { formatValue, formatWrongType } from "../../base/input/assert.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { formatValue, formatWrongType, isBytes } from "../../base/input/assert.js";
 import { createCsvParser } from "../../data/csv/csv-parser.js";
 import { csvLine } from "../../data/csv/encode-csv.js";
 import { isTableName, type TableName, tableNames } from "../../data/schema/table-names.js";

@@ -187,7 +187,6 @@ function* splitIntoChunks(bytes: Buffer): Generator<Buffer, void, undefined> {
   }
 }
 
-/** Returns a hash of the custom rows in a segment. */
 function contentHash(genesis: ReadonlyMap<TableName, GenesisLines>, index: number): string {
   const tables = [...genesis].map(([table, lines]) => `${table} ${hashOf(lines.get(index) ?? "")}`);
   return hashOf(tables.toSorted().join(" "));
@@ -210,7 +209,6 @@ const CHUNK_CHARACTERS = 32 * 1024;
 /** The number of blocks after which a chunk is emitted even if it is small. */
 const CHUNK_BLOCKS = 64;
 
-/** Generates the rows of a segment. */
 function* generatedRows(
   generated: GeneratedHistory,
   table: TableName,
@@ -249,7 +247,6 @@ function* chunks(lines: readonly SortableLine[]): Generator<Buffer, void, undefi
   yield Buffer.from(text);
 }
 
-/** Generates the entries of the ledger. */
 function* generatedEntries(
   generated: GeneratedHistory,
   oldest: bigint,

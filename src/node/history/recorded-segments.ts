@@ -106,7 +106,6 @@ function addRows(stored: StoredRows, table: TableName, version: bigint, added: r
     : { ...stored, unsorted: [...stored.unsorted, ...added.map((row) => ({ place: place(row), line: line(row) }))] };
 }
 
-/** Reads the recorded ledger entries. */
 export function* recordedEntries(
   { completed, open, nextHeight }: RecordedHistory,
   oldest: bigint,
@@ -198,14 +197,12 @@ export interface SegmentRules {
   readonly schemaVersions: readonly number[];
 }
 
-/** Returns the blocks of a segment and their schema version. */
 export function segmentRange({ blocksPerSegment, schemaVersions }: SegmentRules, index: number) {
   const version = schemaVersions[Math.min(index, schemaVersions.length - 1)] ?? 0;
   const fromHeight = BigInt(index) * BigInt(blocksPerSegment) + 1n;
   return { fromHeight, toHeight: fromHeight + BigInt(blocksPerSegment) - 1n, databaseVersion: BigInt(version) };
 }
 
-/** Creates a segment. */
 export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): NodeSegment {
   const { chainId } = rules;
   const { fromHeight, toHeight, databaseVersion } = segmentRange(rules, index);
@@ -274,7 +271,6 @@ function deflated(rows: StoredRows, text: string): StoredRows {
   };
 }
 
-/** Reads stored rows. */
 export function* readRows({ chunks, text }: StoredRows): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     yield inflateRawSync(chunk);

@@ -149,7 +149,6 @@ export type RowsOf = (blockEvent: BlockEvent) => readonly Row[];
 /** What events hold, by their kinds. */
 type Values = { readonly [E in Event as E["case"]]: E["value"] };
 
-/** Makes the rows of a table from the events of some kinds. */
 function rowsFrom<C extends keyof Values>(
   kinds: readonly C[],
   rowsOf: (value: Values[C], blockEvent: BlockEvent) => readonly Row[],

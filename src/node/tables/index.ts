@@ -59,7 +59,6 @@ const RECORD_KEYS: { readonly [table in TableName]?: readonly string[] } = {
 /** The tables whose primary key does not start with the time: their rows are sorted by segment, not by block. */
 const SORTED_BY_ID: ReadonlySet<TableName> = new Set(["liquidity_provisions", "markets", "deposits", "withdrawals"]);
 
-/** Returns the rows of a table that an event creates. */
 function rowsOf(table: TableName, blockEvent: BlockEvent): readonly Row[] {
   return ROWS[table](blockEvent);
 }
@@ -104,7 +103,6 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Creates the CSV formatter of a table's rows. */
 export function csvRow(table: TableName, version: number | bigint): (row: Row) => string {
   const columns = columnsOf(table, version);
   return (row) =>
@@ -115,7 +113,6 @@ export function csvRow(table: TableName, version: number | bigint): (row: Row) =
     );
 }
 
-/** Formats the CSV header of a table. */
 export function csvHeader(table: TableName, version: number | bigint): string {
   return csvLine(
     columnsOf(table, version).map(({ name }) => name),

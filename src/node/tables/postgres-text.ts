@@ -230,7 +230,6 @@ export function parseJson(text: string): Json {
   );
 }
 
-/** Removes from a text what PostgreSQL cannot store. */
 function storableText(text: string): string {
   return /[\0\ud800-\udfff]/.test(text) ? text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\uFFFD") : text;
 }

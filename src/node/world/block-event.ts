@@ -11,7 +11,6 @@ export interface Block {
   readonly time: bigint;
 }
 
-/** Computes the hash of a block. */
 export function blockHash(content: string): string {
   return createHash("sha256").update(`block:${content}`).digest("hex");
 }
@@ -26,7 +25,6 @@ export type Event =
   | { readonly case: "position"; readonly value: Position }
   | { readonly case: "endedOrder"; readonly value: Order };
 
-/** Returns whether an event is a version of an order. */
 export function isOrder(event: Event): event is Extract<Event, { readonly case: "order" | "endedOrder" }> {
   return event.case === "order" || event.case === "endedOrder";
 }

@@ -7,7 +7,6 @@ export interface Snapshotable {
   restore(saved: unknown): void;
 }
 
-/** Saves parts together. */
 export function saveAll(parts: Readonly<Record<string, Snapshotable>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part.save()]));
 }
@@ -33,7 +32,6 @@ export interface CopyOnWrite<T> extends Snapshotable {
   restore(saved: T | undefined): void;
 }
 
-/** Creates a copy-on-write value. */
 export function copyOnWrite<T>(start: () => T, copy: (value: T) => T): CopyOnWrite<T> {
   let current: { readonly value: T; readonly isShared: boolean } | undefined;
   const get = () => {
@@ -61,7 +59,6 @@ export function copyOnWrite<T>(start: () => T, copy: (value: T) => T): CopyOnWri
   };
 }
 
-/** Creates a copy-on-write map. */
 export function copyOnWriteMap<K, V>(start: () => Iterable<readonly [K, V]>): CopyOnWrite<Map<K, V>> {
   return copyOnWrite(
     () => new Map(start()),

@@ -16,12 +16,10 @@ export interface EpochTimes {
   readonly lastBlock?: bigint;
 }
 
-/** Returns the epoch of a block. */
 export function epochOf(height: bigint): bigint {
   return height / BigInt(EPOCH_BLOCKS);
 }
 
-/** Returns the start and the end of an epoch. */
 export function epochTimestamps(world: World, epoch: bigint): EpochTimes {
   const firstBlock = epoch === 0n ? 1n : epoch * BigInt(EPOCH_BLOCKS);
   const lastBlock = (epoch + 1n) * BigInt(EPOCH_BLOCKS) - 1n;

@@ -1,7 +1,6 @@
 import type { Block, BlockEvent, Event } from "./block-event.js";
 import { copyOnWriteMap, restoreAll, type Snapshotable, saveAll } from "./copy-on-write.js";
 
-/** The message of an event of a kind. */
 type ValueOf<C extends Event["case"]> = Extract<Event, { readonly case: C }>["value"];
 
 /** The latest event of a record, and its origin. */
@@ -14,7 +13,6 @@ export interface LatestEvent<T> {
   readonly txHash: string;
 }
 
-/** The latest events of a kind. */
 interface LatestEvents<C extends Event["case"]> {
   /** By record key, in the order of each record's first event. */
   readonly latest: ReadonlyMap<string, LatestEvent<ValueOf<C>>>;
@@ -76,7 +74,6 @@ export function createRecordStore(): RecordStore {
   };
 }
 
-/** Stores the latest events of a kind by record key. */
 function latestOf<C extends Event["case"]>(kind: C, keyOf: (value: ValueOf<C>) => string) {
   const map = copyOnWriteMap<string, LatestEvent<ValueOf<C>>>(() => []);
   return {

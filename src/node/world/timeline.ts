@@ -27,7 +27,6 @@ export interface Timeline<T> {
   find(id: string): T | undefined;
 }
 
-/** Compares places. */
 function comparePlaces(a: TimelinePlace, b: TimelinePlace): number {
   return a.height === b.height ? a.index - b.index : a.height < b.height ? -1 : 1;
 }
@@ -48,7 +47,6 @@ function countBefore(records: readonly Placed<unknown>[], place: TimelinePlace):
   return low;
 }
 
-/** Iterates over records in one direction. */
 function* readPlaced<T>(
   records: readonly Placed<T>[],
   newestFirst: boolean,
@@ -68,7 +66,6 @@ function* readPlaced<T>(
   }
 }
 
-/** Merges two sequences of records by place. */
 function* mergePlaced<T>(
   a: Iterable<Placed<T>>,
   b: Iterable<Placed<T>>,

@@ -38,7 +38,6 @@ const MAX_EVENTS = 100_000;
 /** How many blocks' own events are stored: those of the latest blocks. */
 const MAX_BLOCKS = 100;
 
-/** Creates a store of transaction events. */
 export function createTransactionEventStore(): TransactionEventStore {
   const stored = copyOnWrite<StoredEvents>(
     () => ({ transactions: new Map(), blocks: new Map(), count: 0, hasDropped: false }),

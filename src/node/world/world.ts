@@ -313,7 +313,6 @@ function putStopOrder(stopOrders: CopyOnWrite<Map<string, StopOrderEvent>>, even
   }
 }
 
-/** Returns whether an order can still trade. */
 function isLive({ status }: Order): boolean {
   return status === Order_Status.ACTIVE || status === Order_Status.PARKED;
 }

@@ -163,7 +163,6 @@ async function untilDone(load: () => Promise<LoadResult>): Promise<LoadResult> {
   }
 }
 
-/** Resolves when a file is requested. */
 function noticed(fetch: FetchUnit): { readonly fetch: FetchUnit; readonly arrived: Promise<void> } {
   let arrive = (): void => undefined;
   const arrived = new Promise<void>((resolve) => {

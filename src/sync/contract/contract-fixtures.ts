@@ -38,7 +38,6 @@ const ROWS = 16;
 /** The sizes of the chunks of a file, in turn: they split values and characters anywhere. */
 const PIECES = [1, 2, 3, 5, 64, 1000, 30_000];
 
-/** Returns a unit. Segments have ten blocks. */
 export function unitAt(
   table: TableName,
   first: number,
@@ -55,7 +54,6 @@ export function unitAt(
   };
 }
 
-/** Generates a file with all kinds of values. */
 export function generateCsv(
   table: TableName,
   { version = 116, from = 0, rows = ROWS }: { version?: number; from?: number; rows?: number } = {},
@@ -75,7 +73,6 @@ export function generateCsv(
   };
 }
 
-/** Returns the rows that a sink must have after loading a file. */
 export function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow[] {
   const names = columns.map((column) => targetOf(table, column)?.name ?? column);
   return rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index] ?? "", value])));
@@ -86,7 +83,6 @@ export function floatsOf(table: TableName): ReadonlySet<string> {
   return new Set(tableSchema(table, 116).columns.flatMap(({ name, type }) => (type === "float8" ? [name] : [])));
 }
 
-/** Returns the response of a node that sends a file. */
 export function fetchOf(csv: CsvFixture, arrival: FetchBehavior = {}): CountedFetch {
   let calls = 0;
   return {
@@ -203,7 +199,6 @@ export interface OpenedSink {
   readonly reported: readonly UnknownPart[];
 }
 
-/** Returns a case. */
 export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, sideBySide = false): SinkCase {
   return { name, sideBySide, run };
 }
@@ -232,7 +227,6 @@ export async function withOpened(
   }
 }
 
-/** Reads the ledger of a table. */
 export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {
   const entries: LedgerEntry[] = [];
   for await (const entry of sink.entries(table, behind)) {

@@ -5,7 +5,6 @@ import { admit } from "./node-limits.js";
 import { endConnection, type QueueDatabase } from "./queue-database.js";
 import { jittered } from "./queue-options.js";
 
-/** The permission to have one export of a node in flight. */
 interface Permit {
   /** Aborted if the permit was lost with its connection: the export must end, too. */
   readonly signal: AbortSignal;
@@ -132,7 +131,6 @@ export interface AdmissionGate {
   release(admission: Admission): Promise<void>;
 }
 
-/** Creates the admission gate of a worker. */
 export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[], permits: Permits): AdmissionGate {
   const waiting = new Set<() => void>();
   const busy = nodes.map(() => 0);

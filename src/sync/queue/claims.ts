@@ -233,7 +233,6 @@ export function expireClaims(db: QueueDatabase, leaseMs: number): Promise<number
   });
 }
 
-/** Removes a worker that has ended. */
 export async function removeWorker(db: QueueDatabase, workerId: string): Promise<void> {
   await db.query("leaving the queue", `DELETE FROM ${db.schema}.tradewire_workers WHERE id = $1`, [workerId]);
 }

@@ -16,7 +16,6 @@ const PROBE_MS = 60_000;
 /** Maximum length of the error that is stored with a node. */
 const MAX_ERROR = 500;
 
-/** Adds nodes to the queue's tables. */
 export async function registerNodes(db: QueueDatabase, names: readonly string[]): Promise<void> {
   const sql = `INSERT INTO ${db.schema}.tradewire_nodes (node) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`;
   await db.query("registering the nodes", sql, [names]);

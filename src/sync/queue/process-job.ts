@@ -65,7 +65,6 @@ export async function processNextJob(work: WorkerContext): Promise<boolean> {
   return result.kind !== "back" || result.unavailable !== true;
 }
 
-/** The node that a unit will be fetched from. */
 interface NodeSlot {
   readonly admission: Admission;
   /** Moves to another node; returns `undefined` if none is free for a while. */
@@ -96,7 +95,6 @@ async function acquireNodeSlot(gate: AdmissionGate, signal: AbortSignal): Promis
   };
 }
 
-/** Loads a unit from a node that has it. */
 async function loadFromAnyNode(
   { workerId, holders, delivery }: WorkerContext,
   job: Job,
@@ -199,7 +197,6 @@ function reportFailure({ job: { data, retryCount, retryLimit, retryDelay }, resu
   }
 }
 
-/** The outcome of one attempt at a job. */
 type JobOutcome =
   | { readonly kind: "done"; readonly entry?: LedgerEntry }
   /**

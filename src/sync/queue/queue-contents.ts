@@ -2,8 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../base/errors/index.js";
 import type { BlockRange } from "../../data/history/segments.js";
 import type { ReportEvent } from "../sync-events.js";
-import type { MissingSegment } from "../unit.js";
-import type { DeadLetter } from "./dead-letter.js";
+import type { MissingSegment, Unit } from "../unit.js";
 import { attemptedBefore, DEAD_LETTER_QUEUE, UNIT_QUEUE, unitOfJob } from "./jobs.js";
 import type { QueryRunner, QueueDatabase } from "./queue-database.js";
 
@@ -96,7 +95,6 @@ export async function isJobDue(db: QueueDatabase): Promise<boolean> {
   return (await db.query("finding units", sql, [UNIT_QUEUE])).length === 1;
 }
 
-/** Counts the units that wait. */
 export async function countWaiting(db: QueueDatabase): Promise<{ readonly waiting: number; readonly backoff: number }> {
   const [counts] = await db.query<{ waiting: number; backoff: number }>(
     "reading the status of the queue",
@@ -108,7 +106,6 @@ export async function countWaiting(db: QueueDatabase): Promise<{ readonly waitin
   return counts ?? { waiting: 0, backoff: 0 };
 }
 
-/** Selects the jobs that workers have claimed. */
 export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
   const rows = await db.query<{ id: string; data: unknown; retries: number }>(
     "reading the status of the queue",
@@ -119,7 +116,6 @@ export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]):
   return new Map(rows.map(({ id, data, retries }) => [id, { data, retries: attemptedBefore(data) + retries }]));
 }
 
-/** Selects the jobs that are in a state. */
 export async function jobsInState(
   runner: QueryRunner,
   { schema }: QueueDatabase,
@@ -175,4 +171,22 @@ function overlapsAny(ranges: readonly BlockRange[], { fromBlock, toBlock }: Bloc
   }
   // Of the ranges that begin before the end, only the nearest are compared: few ranges are long.
   return ranges.slice(Math.max(0, low - MAX_PRECEDING_RANGES), low).some((range) => range.toBlock >= fromBlock);
+}
+
+/** A unit whose attempts all failed. */
+export interface DeadLetter {
+  readonly id: string;
+  readonly unit: Unit;
+  /** Number of attempts. */
+  readonly tries: number;
+  /** The error of the last attempt, in one line. */
+  readonly error: string;
+  /** Advice on what to do. */
+  readonly advice: string;
+  /** A gRPC status code. */
+  readonly code: number;
+  /** The node that was asked. */
+  readonly node: string | undefined;
+  /** When the last attempt failed, ISO 8601 in UTC. */
+  readonly at: string;
 }

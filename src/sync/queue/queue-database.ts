@@ -281,7 +281,6 @@ export async function installQueue(db: QueueDatabase): Promise<void> {
   });
 }
 
-/** Reads the chain of a queue. */
 export async function readQueueChain(db: QueueDatabase): Promise<string | undefined> {
   const sql = `SELECT chain_id FROM ${db.schema}.tradewire_queue`;
   const [row] = await db.query<{ chain_id: string | null }>("reading the chain", sql);

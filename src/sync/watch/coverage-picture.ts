@@ -32,7 +32,6 @@ export interface PictureQuery {
   readonly parts: number;
 }
 
-/** The position of a unit in the picture. */
 type Place = BlockRange & { readonly table: TableName };
 
 /** The number of covered blocks in each column, by table. */
@@ -129,7 +128,6 @@ function extendedTo(toBlock: bigint, grid: Grid): Grid {
   return { fromBlock, toBlock, width, ends, rows };
 }
 
-/** Adds the blocks of a unit to a table's row. */
 function addPlace(row: Float64Array | undefined, grid: Grid, { fromBlock, toBlock }: Place): void {
   const columns = row?.subarray(0, grid.ends.length);
   if (columns !== undefined) {
@@ -158,7 +156,6 @@ function pictureOf(grid: Grid, underWay: readonly Place[], failed: readonly Plac
   };
 }
 
-/** Returns the columns that contain blocks of a table's units. */
 function columnsWith(places: readonly Place[], grid: Grid, table: TableName): number[] {
   const own = places.filter((place) => place.table === table);
   if (own.length === 0) {
@@ -220,7 +217,6 @@ function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64
   return Float64Array.from({ length: parts }, (_, part) => Math.floor(((part + 1) * length) / parts));
 }
 
-/** Adds blocks to the parts that contain them. */
 function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last: number): void {
   for (let part = firstBehind(ends, first); part < blocks.length; part += 1) {
     const [start, end] = [ends[part - 1] ?? 0, ends[part] ?? 0];

@@ -60,7 +60,6 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
   };
 }
 
-/** Creates the totals of each node. */
 export function createNodeReports() {
   const nodes = new Map<string, Loaded>();
   const lags = new Map<string, LagReport>();

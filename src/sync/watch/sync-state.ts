@@ -64,7 +64,6 @@ interface PlannedHistory {
   readonly within: ReturnType<typeof segmentsWithin>;
 }
 
-/** A unit that is being fetched and loaded. */
 interface ActiveUnit {
   readonly unit: Unit;
   readonly node: string;
@@ -236,7 +235,6 @@ function applyLoaded(tracker: Tracker, entry: LedgerEntry): void {
   tracker.forecast.add(count);
 }
 
-/** Removes a unit from those in flight and from those that failed. */
 function finish({ active, failed }: Tracker, unit: Unit): void {
   active.delete(keyOf(unit));
   failed.delete(keyOf(unit));

@@ -11,7 +11,6 @@ const RATE_WINDOW_MS = 60_000;
 
 const NOTHING: Loaded = { units: 0n, rows: 0n, bytes: 0n };
 
-/** Creates the progress of a table. */
 export function createTableProgress(table: TableName, now: () => number) {
   const rates = {
     bytes: createRate(RATE_WINDOW_MS, now),
@@ -76,12 +75,10 @@ export function createTableProgress(table: TableName, now: () => number) {
   };
 }
 
-/** Adds two totals. */
 export function addLoaded(a: Loaded, b: Loaded): Loaded {
   return { units: a.units + b.units, rows: a.rows + b.rows, bytes: a.bytes + b.bytes };
 }
 
-/** Adds the progress of all tables. */
 export function totalOf(tables: readonly TableProgress[]): Done {
   const count = (one: (table: TableProgress) => number) => tables.reduce((total, table) => total + one(table), 0);
   return {
@@ -149,7 +146,6 @@ export function createRate(windowMs: number, now: () => number): Rate {
 /** Maximum number of readings of the history that are stored. After that, the newest ones count as one. */
 const MAX_READINGS = 1000;
 
-/** Creates the lag of the tables behind the node. */
 export function createLagTracker(now: () => number) {
   /** When the node was first seen to have newer blocks than before, oldest first. */
   const looks: { readonly from: bigint; readonly at: number }[] = [];
@@ -199,7 +195,6 @@ export function segmentsWithin(
   );
 }
 
-/** Counts the segments that end within a range of blocks. */
 export function countEnds(ends: Float64Array, { fromBlock, toBlock }: BlockRange): number {
   return firstBehind(ends, Number(toBlock)) - firstBehind(ends, Number(fromBlock) - 1);
 }

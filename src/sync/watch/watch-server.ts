@@ -11,7 +11,7 @@ import { snapshot as snapshotOf } from "../../base/input/snapshot.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { onAbort } from "../../base/signal/abort.js";
 import { createQueueCounts, loadMetrics, METRICS_TYPE, type QueueCounts } from "./metrics.js";
-import { page, pageScript, pageStyle } from "./page/page.js";
+import { page, pageScript, pageStyle } from "./page.js";
 import { isReady, type SyncSnapshot } from "./sync-snapshot.js";
 import type { SyncState } from "./sync-state.js";
 
@@ -191,14 +191,12 @@ export function parseListen(listen: string): ListenAddress {
   return { host: v6 ?? (name || LOOPBACK), port };
 }
 
-/** A response. */
 interface WatchResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The content of responses. */
 interface RequestHandlerOptions {
   readonly snapshot: () => Promise<SyncSnapshot>;
   readonly writeMetrics: (snapshot: SyncSnapshot) => Promise<string>;
@@ -231,7 +229,6 @@ const SAFE = {
   "x-content-type-options": "nosniff",
 };
 
-/** Creates the handler of requests. */
 function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);
   const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));

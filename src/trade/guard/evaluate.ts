@@ -41,7 +41,6 @@ export interface Effects {
   readonly orders: number;
 }
 
-/** A rule that a command violates. */
 type Violation = Pick<PolicyError, "rule" | "limit" | "value"> & { readonly what: string; readonly advice?: string };
 
 /** The check of one command: its parts so far, and the command's name for errors. */

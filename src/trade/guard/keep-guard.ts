@@ -4,11 +4,9 @@ import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb
 import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, PolicyError, RequestError, TradewireError } from "../../base/errors/index.js";
-import { invalidTypeError } from "../../base/input/assert.js";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { invalidTypeError, isBytes } from "../../base/input/assert.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
-import { linkedController } from "../../base/signal/abort.js";
-import { withEnding } from "../../base/signal/ending.js";
+import { linkedController, withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import { commandProblems } from "../transaction/check/index.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
@@ -27,7 +25,6 @@ const LOOK_EVERY_MS = 500;
 /** The maximum time of one look, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** Runs a guard. */
 export async function keepGuard(
   services: GuardServices,
   { signer, policy, chainId }: GuardSettings,

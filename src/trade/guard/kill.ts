@@ -3,7 +3,7 @@ import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../../base/input/assert.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
-import { withEnding } from "../../base/signal/ending.js";
+import { withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import type { Paging } from "../../data/listing/paging.js";
 import type { ExecutedCommand } from "../live/execution.js";
@@ -40,10 +40,8 @@ export interface KillServices {
 /** The listed records; `undefined` if the node has not answered yet. */
 type Listed = Pick<KillReport, "orders" | "positions" | "stopOrders">;
 
-/** The result of a listing. */
 type Found = Listed & Pick<KillReport, "isClear" | "unseen">;
 
-/** Adds a failure to the report. */
 type ReportProblem = (reason: unknown) => undefined;
 
 /** Without fields, they are for all markets (v0.78.0, `CancelOrder` and `CancelStopOrders` in core/execution/engine.go). */

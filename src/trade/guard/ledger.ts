@@ -49,7 +49,6 @@ export interface Ledger {
   count(digest: string, inputData: Pick<InputData, "blockHeight" | "command">, effects: Effects): void;
 }
 
-/** The state that changes besides the signed transactions. */
 interface LedgerState {
   readonly mode: GuardMode;
   readonly look: Look;
@@ -60,7 +59,6 @@ interface LedgerState {
   readonly recent: readonly { readonly at: number; readonly orders: number }[];
 }
 
-/** Returns the time now. */
 export function momentNow(): Moment {
   return { monotonicMs: monotonicMs(), unixMs: unixMs() };
 }

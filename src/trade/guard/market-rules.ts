@@ -21,7 +21,6 @@ export interface PolicyMarkets {
   rulesFor(command: InputData["command"], signal: AbortSignal): Promise<ReadonlyMap<string, MarketRules>>;
 }
 
-/** Creates the finder of market rules. */
 export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUnits"]): PolicyMarkets {
   const loaded = new Map<string, MarketLimits>();
 

@@ -191,7 +191,6 @@ function isTradingCommand(name: CommandName): name is TradingCommand {
   return TRADING_COMMANDS.some((trading) => trading === name);
 }
 
-/** Returns whether a policy allows a command by its name. */
 export function isNamed(policy: Policy, name: string): boolean {
   const allowed = policy.transfers ? [...policy.commands, ...TRANSFER_COMMANDS] : policy.commands;
   return allowed.some((each) => each === name);

@@ -30,10 +30,8 @@ export type IntentEnding =
       readonly reason: string;
     };
 
-/** The evidence for an ending. */
 type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
 
-/** A signed transaction of an intent. */
 interface SignedIntent {
   readonly transaction: Transaction;
   /** The last block in which the network can execute it. */
@@ -87,14 +85,12 @@ const entrySchema = v.variant("kind", [
   }),
 ]);
 
-/** Formats the first entry of an intent. */
 export function intentEntry({ command, publicKey, chainId, signed }: Omit<Intent, "ending">): string {
   const transaction = base64Encode(toBinary(TransactionSchema, signed.transaction));
   const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId };
   return JSON.stringify({ ...head, transaction, lastBlock: String(signed.lastBlock) });
 }
 
-/** Formats the last entry of an intent. */
 export function endingEntry({ status: kind, block: height, ...ending }: IntentEnding): string {
   return JSON.stringify({ kind, ...ending, ...(height !== undefined && { block: String(height) }) });
 }

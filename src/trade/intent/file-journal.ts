@@ -7,8 +7,8 @@ import { quoted } from "../../base/errors/error-text.js";
 import { FileError, TradewireError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
 import { syncFolder } from "../../base/file/atomic-file.js";
+import { isMountPoint } from "../../base/file/device.js";
 import { type Lock, takeLock } from "../../base/file/lock-file.js";
-import { isMountPoint } from "../../base/file/mount-point.js";
 import { assertText } from "../../base/input/assert.js";
 import { strictObject, wholeNumber } from "../../base/input/schemas.js";
 import type { Journal } from "./journal.js";
@@ -27,13 +27,11 @@ const READ_BYTES = 1024 * 1024;
 
 const lineSchema = strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
 
-/** Where the lines of an intent are in the file. */
 interface Placed {
   readonly lines: { readonly offset: number; readonly length: number }[];
   isEnded: boolean;
 }
 
-/** A line that waits to be written with others. */
 interface Pending {
   readonly line: Buffer;
   readonly written: (offset: number) => void;
@@ -186,7 +184,6 @@ function requireRoom(intents: ReadonlyMap<string, Placed>, id: string, path: str
   }
 }
 
-/** Adds a line to those of its intent. */
 function place(intents: Map<string, Placed>, id: string, isLast: boolean, line: Placed["lines"][number]): void {
   const placed = intents.get(id) ?? { lines: [], isEnded: false };
   placed.lines.push(line);

@@ -4,8 +4,7 @@ import { type CallOptions, validateCallOptions } from "../../base/input/call-opt
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
-import { linkedController, onAbort, raceAbort } from "../../base/signal/abort.js";
-import { withEnding } from "../../base/signal/ending.js";
+import { linkedController, onAbort, raceAbort, withEnding } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";

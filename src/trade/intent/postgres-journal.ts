@@ -9,8 +9,7 @@ import {
   invalidValueError,
 } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
-import { findUntrusted, type QueryCatalog } from "../../base/postgres/untrusted-object.js";
-import { valueTypes } from "../../base/postgres/value-types.js";
+import { findUntrusted, type QueryCatalog, valueTypes } from "../../base/postgres.js";
 import type { Journal } from "./journal.js";
 
 /** A statement, in the form that `pg` takes. */
@@ -46,7 +45,6 @@ export interface PostgresJournalOptions {
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
-/** Runs a statement. */
 type RunStatement = (text: string, values?: readonly unknown[]) => Promise<{ readonly rows: readonly object[] }>;
 
 /** The valid form of the table's name, which needs no quotes in SQL. */

@@ -18,8 +18,8 @@ import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
+import { transactionHash } from "../transaction/signature.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
-import { transactionHash } from "../transaction/transaction-hash.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
 import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
@@ -51,7 +51,6 @@ const LOOK_MS = 10_000;
 /** After how many looks at complete records, which prove nothing, such a transaction is left open. */
 const MAX_LOOKS = 6;
 
-/** The result of one attempt. */
 type Step =
   | { readonly kind: "waited"; readonly outcome: Outcome }
   /** No block can contain the transaction any more. If the records are complete, no later look shows more. */
@@ -274,7 +273,6 @@ function sendUntilAnswered(
   };
 }
 
-/** Returns a submission of a transaction that may have been sent before. */
 function resending(transactions: Transactions, tx: Transaction): (signal: AbortSignal) => Promise<Submission> {
   return (signal) => transactions.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC }, { signal });
 }

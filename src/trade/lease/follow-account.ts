@@ -138,7 +138,7 @@ export function adoptStop(
   }
   const { id, marketId, expiresAt } = stopOrder;
   if (!state.stops.has(id)) {
-    state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed", isCanceling: false });
+    state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed", canceledBy: [] });
   }
   return true;
 }

@@ -23,11 +23,10 @@ import { adoptStop, followAccount } from "./follow-account.js";
 import { keepRenewing } from "./keep-renewing.js";
 import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
-import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
+import { createLeaseSender, type LeaseSender, type SendingServices, type SentBatch } from "./lease-sender.js";
 import { createLimits } from "./lease-services.js";
 import { createLeaseState, type LeaseState, type LeaseTrigger } from "./lease-state.js";
 import { isOpening, type LeaseBatch, planOpening } from "./renewal-plan.js";
-import type { SendingServices } from "./send-batch.js";
 
 /** The services of the client that leases need. */
 export interface LeaseServices extends SendingServices {
@@ -124,10 +123,16 @@ export function keepLeases(
           "Lease fewer orders: each is renewed repeatedly.",
         );
       }
-      const { executed } = isOpening(state, submission, settings)
-        ? await submitOpening(submission, options)
-        : sender.send(batchOf(submission, NO_STOPS), options);
-      return submissionOf(await executed);
+      const order = { marketId: submission.marketId, side: submission.side };
+      state.submitting.add(order);
+      try {
+        const { executed } = isOpening(state, submission, settings)
+          ? await submitOpening(submission, options)
+          : sender.send(batchOf(submission, NO_STOPS), options);
+        return submissionOf(await executed);
+      } finally {
+        state.submitting.delete(order);
+      }
     },
 
     setTrigger(marketId, trigger) {
@@ -257,7 +262,6 @@ function cancellationsOf(
   });
 }
 
-/** The cancellations on a market in one transaction. */
 interface Cancellation {
   readonly marketId: string;
   readonly orderIds: readonly string[];

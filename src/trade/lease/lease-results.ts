@@ -42,7 +42,7 @@ export function noteSigned(
   for (const { id } of batch.cancelledStops) {
     const stop = state.stops.get(id);
     if (stop !== undefined) {
-      state.stops.set(id, { ...stop, isCanceling: true });
+      state.stops.set(id, { ...stop, canceledBy: [...stop.canceledBy, batch] });
     }
   }
   for (const { path, id } of parts) {
@@ -51,7 +51,7 @@ export function noteSigned(
     if (id !== undefined && stop !== undefined) {
       const { side, afterMs } = stop;
       const stopExpiresAt = after(time, afterMs);
-      state.stops.set(id, { id, marketId, side, expiresAt: stopExpiresAt, status: "sent", isCanceling: false });
+      state.stops.set(id, { id, marketId, side, expiresAt: stopExpiresAt, status: "sent", canceledBy: [] });
     } else if (id !== undefined && submitted !== undefined && indexIn(path, "submissions") === 0) {
       state.orders.set(id, { id, marketId, side: submitted.side, expiresAt });
     }
@@ -59,7 +59,10 @@ export function noteSigned(
 }
 
 /** Forgets the orders of a batch that was signed but not sent. */
-export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): void {
+export function forgetUnsent(state: LeaseState, batch: LeaseBatch, parts: readonly CommandPart[]): void {
+  for (const { id } of batch.cancelledStops) {
+    keepStop(state, id, batch);
+  }
   for (const { id } of parts) {
     if (id !== undefined) {
       state.stops.delete(id);
@@ -68,7 +71,6 @@ export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): 
   }
 }
 
-/** Applies the outcome of a batch. */
 export async function applyOutcome(
   state: LeaseState,
   batch: LeaseBatch,
@@ -85,7 +87,7 @@ export async function applyOutcome(
     const cancelled = batch.cancelledStops[indexIn(path, "stopOrdersCancellation") ?? -1];
     const renewed = batch.renewed[indexIn(path, "amendments") ?? -1];
     if (cancelled !== undefined) {
-      applyCancellation(state, cancelled.id, isExecuted ? undefined : (reason ?? ""));
+      applyCancellation(state, cancelled.id, batch, isExecuted ? undefined : (reason ?? ""));
     } else if (renewed !== undefined && !isExecuted && isTaken) {
       await checkOrder(state, renewed.id, services, reason);
     } else if (stop !== undefined && path.startsWith("stopOrdersSubmission")) {
@@ -97,10 +99,20 @@ export async function applyOutcome(
 }
 
 /** A stop order that cannot be found and was placed has ended; one that was not may still be placed. */
-function applyCancellation(state: LeaseState, id: string, reason: string | undefined): void {
+function applyCancellation(state: LeaseState, id: string, batch: LeaseBatch, reason: string | undefined): void {
   const isGone = reason?.includes("not found") === true && state.stops.get(id)?.status !== "sent";
   if (reason === undefined || isGone) {
     state.stops.delete(id);
+  } else {
+    keepStop(state, id, batch);
+  }
+}
+
+/** Notes that a transaction does not cancel a stop order. */
+function keepStop(state: LeaseState, id: string, batch: LeaseBatch): void {
+  const stop = state.stops.get(id);
+  if (stop !== undefined) {
+    state.stops.set(id, { ...stop, canceledBy: stop.canceledBy.filter((each) => each !== batch) });
   }
 }
 
@@ -191,7 +203,6 @@ async function checkOrder(
 
 const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.code === Code.NotFound;
 
-/** Applies an event of a stop order. */
 export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }: ResultServices): void {
   const { id: stopOrderId, orderId, status } = stopOrder;
   const stop = state.stops.get(stopOrderId);

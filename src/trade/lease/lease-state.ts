@@ -30,8 +30,13 @@ export interface LeasedStop {
    * - `void`: the network has reported it as canceled, so its expiry has no effect. It may still be in the network's pool.
    */
   readonly status: "sent" | "placed" | "void";
-  /** Whether a transaction that was signed cancels it. */
-  readonly isCanceling: boolean;
+  /** The signed transactions that cancel it, unless it is certain that they do not. */
+  readonly canceledBy: readonly CancelingBatch[];
+}
+
+/** A transaction that cancels stop orders, and the sides for which it submits others. */
+interface CancelingBatch {
+  readonly submittedStops: readonly { readonly side: Side }[];
 }
 
 /** The price at which a stop order submits its order before it expires. */
@@ -40,6 +45,8 @@ export type LeaseTrigger = { readonly fallsBelow: string } | { readonly risesAbo
 /** The leases of a key: its orders and stop orders, and its account. */
 export interface LeaseState {
   readonly orders: Map<string, LeasedOrder>;
+  /** The orders that are not signed yet: renewals must not cancel the stop orders that cover them. */
+  readonly submitting: Set<Pick<LeasedOrder, "marketId" | "side">>;
   /**
    * All stop orders that may be pending. A stop order that faces away from the position is reported as canceled and stays in
    * the network's pool (v0.78.0, `CheckDirection` in core/execution/stoporders/stop_orders.go deletes by `OrderID`, which is
@@ -64,6 +71,7 @@ export interface LeaseState {
 export function createLeaseState(): LeaseState {
   return {
     orders: new Map(),
+    submitting: new Set(),
     stops: new Map(),
     triggers: new Map(),
     refusals: new Map(),
@@ -93,7 +101,9 @@ export function neededSides(state: LeaseState, marketId: string, nextSide?: Side
   if (closing !== undefined) {
     return [closing];
   }
-  const own = [...state.orders.values()].filter((order) => order.marketId === marketId).map(({ side }) => side);
+  const own = [...state.orders.values(), ...state.submitting]
+    .filter((order) => order.marketId === marketId)
+    .map(({ side }) => side);
   const opening = nextSide === undefined ? own : [...own, nextSide];
   return [Side.SELL, Side.BUY].filter((side) => opening.some((each) => each !== side));
 }
@@ -180,7 +190,6 @@ function createChainClock(): ChainClock {
   };
 }
 
-/** Returns whether a time may follow a reading. */
 function follows(time: bigint, { time: before, at }: ClockReading): boolean {
   const aheadMs = Number(time - before) / 1e6;
   return aheadMs >= -TOLERANCE_MS && aheadMs <= TOLERANCE_MS + 2 * passedMs(at);

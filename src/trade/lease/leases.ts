@@ -113,7 +113,6 @@ export interface Leases extends AsyncDisposable {
   close(): void;
 }
 
-/** Creates the leases of a key. They are renewed from now on. */
 export function createLeases(services: LeaseServices, options: LeasesOptions): Leases {
   const settings = parseLeasesOptions(options);
   const emit = createEventReporter(options.onEvent, "the leases");

@@ -24,7 +24,9 @@ import {
   volumeOf,
 } from "./lease-state.js";
 
-/** A stop order to submit. */
+type FlattenSettings = Pick<LeaseSettings, "flattenAfterMs">;
+type PlacedOrder = Pick<OrderSubmission, "marketId" | "side">;
+
 interface WantedStop {
   readonly side: Side;
   /**
@@ -59,7 +61,7 @@ export const FAR_PRICE = `1${"0".repeat(40)}`;
 export function planRenewals(
   state: LeaseState,
   marketId: string,
-  settings: LeaseSettings,
+  settings: FlattenSettings,
   limits: LeaseLimits,
 ): readonly LeaseBatch[] {
   const orders = [...state.orders.values()]
@@ -89,17 +91,22 @@ export function planRenewals(
 }
 
 /**
- * Returns whether an order may open a position that has no stop order. One that was only sent does not count: the network may
- * execute the order before it.
+ * Returns whether an order may open a position that has no stop order. One that was only sent does not count, as the network
+ * may execute the order before it, and neither does one that a transaction cancels without another one in its place.
  */
 export function isOpening(
   state: LeaseState,
-  { marketId, side }: Pick<OrderSubmission, "marketId" | "side">,
-  { flattenAfterMs }: LeaseSettings,
+  { marketId, side }: PlacedOrder,
+  { flattenAfterMs }: FlattenSettings,
 ): boolean {
   const now = state.clock.latest() ?? 0n;
   const isCovered = [...state.stops.values()].some(
-    (stop) => stop.marketId === marketId && stop.side !== side && stop.status === "placed" && stop.expiresAt > now,
+    (stop) =>
+      stop.marketId === marketId &&
+      stop.side !== side &&
+      stop.status === "placed" &&
+      stop.expiresAt > now &&
+      stop.canceledBy.every(({ submittedStops }) => submittedStops.some((each) => each.side === stop.side)),
   );
   return flattenAfterMs.length > 0 && !isCovered && volumeOf(state, marketId) === 0n;
 }
@@ -110,8 +117,8 @@ export function isOpening(
  */
 export function planOpening(
   state: LeaseState,
-  order: OrderSubmission,
-  settings: LeaseSettings,
+  order: PlacedOrder,
+  settings: FlattenSettings,
   limits: LeaseLimits,
 ): Pick<LeaseBatch, "cancelledStops" | "submittedStops"> {
   if (!isOpening(state, order, settings)) {
@@ -133,9 +140,9 @@ export function planOpening(
 function cancellable(state: LeaseState, marketId: string): readonly LeasedStop[] {
   const all = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
   const isSent = ({ status }: LeasedStop) => status === "sent";
-  const canceling = all.filter(({ isCanceling }) => isCanceling);
+  const canceling = all.filter(({ canceledBy }) => canceledBy.length > 0);
   return [
-    ...all.filter(({ isCanceling }) => !isCanceling),
+    ...all.filter(({ canceledBy }) => canceledBy.length === 0),
     ...canceling.filter((stop) => !isSent(stop)),
     ...canceling.filter(isSent).reverse(),
   ];
@@ -145,7 +152,7 @@ function cancellable(state: LeaseState, marketId: string): readonly LeasedStop[]
 function wantedStops(
   sides: readonly Side[],
   volume: bigint,
-  { flattenAfterMs }: LeaseSettings,
+  { flattenAfterMs }: FlattenSettings,
   { stopOrders, batchSize }: LeaseLimits,
 ): readonly WantedStop[] {
   const perSide = Math.floor(Math.min(stopOrders, batchSize - 1) / Math.max(sides.length, 1));
@@ -168,7 +175,6 @@ function joined(batch: LeaseBatch, part: BatchPart): LeaseBatch {
   };
 }
 
-/** Creates the command of a batch. */
 export function batchInstructions(batch: LeaseBatch, time: bigint, leaseMs: number): BatchMarketInstructions {
   const { marketId } = batch;
   const expiresAt = after(time, leaseMs);

@@ -51,7 +51,6 @@ interface BlockBeginning {
   readonly time: bigint;
 }
 
-/** The stream of blocks. */
 type StreamState =
   | { readonly kind: "closed" }
   /** Connecting for the first time or again. `last` is the last block whose results have all arrived. */
@@ -331,7 +330,6 @@ function closed(): ConnectionError {
 /** Maximum number of blocks whose times are stored: an outcome is looked for soon after its block. */
 const MAX_BLOCKS = 1000;
 
-/** The times of blocks. */
 interface BlockTimes {
   add(height: bigint, time: bigint): void;
   /** Returns the height of the block of a time, in Unix nanoseconds; `undefined` if it does not follow from the known ones. */

@@ -34,7 +34,6 @@ export interface GapTracker {
   lastCompleteBlock(): bigint | undefined;
 }
 
-/** The connection that events arrive over. */
 type Connection =
   /** No event has arrived over this connection or an earlier one. */
   | { readonly kind: "no event"; readonly last: undefined }
@@ -43,7 +42,6 @@ type Connection =
   /** The connection was lost, and the next event comes after a gap. `last` is the latest event before the gap. */
   | { readonly kind: "after loss"; readonly last: LiveEvent | undefined };
 
-/** The events received over earlier connections. */
 interface Earlier {
   /** The number of connections that were lost. */
   readonly connections: number;
@@ -100,7 +98,6 @@ interface StoredBlock {
   readonly connection: number;
 }
 
-/** The blocks of the events that have arrived. */
 interface BlockStore {
   get(block: bigint): StoredBlock | undefined;
   /** Stores a block, unless it is stored already. */

@@ -117,12 +117,10 @@ const BUS_EVENT_TYPE_NAMES = {
 /** All event types that this release knows. */
 export const eventTypes: readonly EventType[] = Object.keys(BUS_EVENT_TYPE_NAMES).filter(isEventType);
 
-/** Returns whether a name is an event type. */
 function isEventType(name: string): name is EventType {
   return Object.hasOwn(BUS_EVENT_TYPE_NAMES, name);
 }
 
-/** Returns the name of an event type in the definitions. */
 export function busEventTypeName(type: EventType): keyof typeof BusEventType {
   return BUS_EVENT_TYPE_NAMES[type];
 }

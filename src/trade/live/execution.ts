@@ -320,7 +320,6 @@ function absentOutcome({ txHash, parts }: Sent, block?: bigint): Outcome {
   return { status: "failed", txHash, block, evidence: "absence", reason, parts: failed };
 }
 
-/** Determines the outcome of a transaction from its traces. */
 function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
   return (
     proof ?? {
@@ -338,7 +337,6 @@ const TIMED_OUT = "its result did not arrive in time";
 /** The kind of command that a v0.78.0 network executes without a result. */
 const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
 
-/** Determines the outcome of a transaction. */
 async function outcomeOfEnding(
   determination: Determination,
   ending: Ending,

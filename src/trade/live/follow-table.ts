@@ -20,8 +20,7 @@ import type { ExportOptions } from "../../data/history/network-history-export.js
 import type { Segment } from "../../data/history/segment-chain.js";
 import { readTable, type TableName } from "../../data/schema/table-names.js";
 import type { TypedRecord, TypedRow, TypedValue } from "../../data/schema/typed-row.js";
-import { type FollowPosition, readCursor, writeCursor } from "./follow-cursor.js";
-import { nextSegments } from "./next-segments.js";
+import { type FollowPosition, nextSegments, readCursor, writeCursor } from "./next-segments.js";
 import { reconnect, rereadDelayMs } from "./reconnect.js";
 import { type Exporter, type PartOfSegment, segmentRows } from "./segment-rows.js";
 
@@ -131,7 +130,6 @@ export interface Following {
   ): AsyncIterable<FollowedRows<TypedRow<Table>>>;
 }
 
-/** Creates the operation that follows tables of a node's history. */
 export function createFollowing(client: FollowClient): Following {
   function follow(request: FollowRequest, options?: FollowOptions): AsyncIterable<FollowedRows<CsvRecord>>;
   function follow<Table extends TableName>(

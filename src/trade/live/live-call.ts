@@ -42,7 +42,6 @@ export interface LiveCalls {
   onRetry(lost: LostCall): void;
 }
 
-/** A lost connection of a stream that reconnects. */
 interface LostCall {
   readonly method: DescMethodStreaming;
   /** The context values of the lost call. */

@@ -96,7 +96,6 @@ export interface Events {
   ): AsyncIterable<LiveEvent | GapIf<R>>;
 }
 
-/** Creates the event bus of a node. */
 export function createEvents(calls: LiveCalls): Events {
   const node: EventBusNode = { bus: "data node" };
 

@@ -8,9 +8,8 @@ import { CoreService, TradingDataService } from "./event-definitions.js";
 import type { Gap } from "./event-gaps.js";
 import type { LiveEvent, LiveEventOf } from "./event-types.js";
 import type { ObserveOptions, ParsedEventsRequest } from "./events-request.js";
-import { coreTime, listedTime } from "./listed-blocks.js";
+import { coreTime, isOlder, listedTime } from "./listed-blocks.js";
 import { isNotOffered, type LiveCalls } from "./live-call.js";
-import { isOlder } from "./record-age.js";
 
 /** How many live orders are remembered. Beyond that, the ones remembered longest are forgotten. */
 const MAX_REMEMBERED_ORDERS = 100_000;
@@ -126,7 +125,6 @@ async function readLiveOrders(
   return orders.toReversed();
 }
 
-/** Makes the events that one event of the node becomes. */
 function createEventJoiner(
   { types, partyId }: ParsedEventsRequest,
   orders: LiveOrders,
@@ -181,7 +179,6 @@ function isOf(event: LiveEvent, partyId: string): boolean {
   }
 }
 
-/** The last known versions of live orders. */
 interface LiveOrders {
   /** Adds the orders that were read, unless a newer version is known. Returns whether they could be read. */
   add(orders: readonly Order[] | undefined): boolean;

@@ -136,7 +136,6 @@ export const loadSending = lazily(async () => {
   return { ...execution, parseSent };
 });
 
-/** Creates the operations that send transactions and observe their outcomes. */
 export function createOutcomes(
   transactions: Transactions & CommandPreparation,
   node: ObservedNode,

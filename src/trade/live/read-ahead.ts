@@ -12,7 +12,6 @@ interface Waiter<T> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** How far the source was read. */
 type ReadState =
   /** `next` was never called. */
   | { readonly kind: "new" }
@@ -149,7 +148,6 @@ export interface LatenessMeter {
   isLate(): boolean;
 }
 
-/** Creates a meter of the pauses of a source. */
 export function createLatenessMeter(): LatenessMeter {
   let pausedMs = 0;
   let endedAt = Number.NEGATIVE_INFINITY;
@@ -166,7 +164,6 @@ export function createLatenessMeter(): LatenessMeter {
   };
 }
 
-/** Values that arrived in one answer. */
 interface Batch {
   /** The number of values that still wait. */
   remaining: number;

@@ -2,7 +2,7 @@ import { BannedError, CanceledError, NodeError, type TradewireError } from "../.
 import { reactionTo } from "../../base/errors/reaction.js";
 import { monotonicMs, startTimer, unixMs } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { backoffMs, wait } from "../../base/signal/wait.js";
+import { backoffMs, type RetryWaits, retry, retryDelayMs, wait } from "../../base/signal/wait.js";
 
 /** The failures since the last progress. */
 export interface Failures {
@@ -22,7 +22,6 @@ export type ConnectionEnd = ({ readonly kind: "completed" } | { readonly kind: "
   readonly failures: Failures;
 };
 
-/** The reaction to the end of a connection. */
 type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonly delayMs: number };
 
 /** A stream that outlives its connections. */
@@ -101,7 +100,6 @@ export function reconnect<M>(source: StreamSource<M>, signal: AbortSignal): Reco
 
 type EndReason = { readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown };
 
-/** Starts the signal and the idle timer of a connection. */
 function openConnection({ idle }: Pick<StreamSource<unknown>, "idle">, signal: AbortSignal) {
   const controller = linkedController(signal);
   let idleError: EndReason | undefined;
@@ -166,4 +164,19 @@ export function throwIfStreamAborted(signal: AbortSignal): void {
   if (signal.aborted) {
     throw new CanceledError({ what: "the stream", cause: signal.reason });
   }
+}
+
+/**
+ * Calls a node until it responds, with the retries of a stream that reconnects.
+ *
+ * @throws the error of a call that another attempt cannot fix, and {@link CanceledError} if the signal is aborted
+ */
+export async function untilAnswered<T>(call: () => Promise<T>, waits: RetryWaits, signal: AbortSignal): Promise<T> {
+  const delayMsAfter = (reason: unknown, attempt: number) => {
+    if (!reactionTo(reason).resume) {
+      throw reason;
+    }
+    return retryDelayMs(attempt, waits);
+  };
+  return retry(call, delayMsAfter, signal);
 }

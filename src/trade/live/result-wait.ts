@@ -61,10 +61,8 @@ export interface WaitLimits {
   readonly onDecided?: (() => void) | undefined;
 }
 
-/** An outcome that records prove. */
 type Proof = Exclude<Outcome, { readonly status: "unknown" }>;
 
-/** What a search for records shows. */
 interface Look {
   readonly proof: Proof | undefined;
   /** Whether a block contains the transaction, so that a result that was lost will not come any more. */
@@ -83,13 +81,11 @@ const FAILURE: TransactionResult_Status = 3;
 /** How many results of the same party are retained, until the node has said under which hash it knows the transaction. */
 const MAX_OTHER_RESULTS = 1000;
 
-/** A result and its block. */
 interface Placed {
   readonly result: TransactionResult;
   readonly block: bigint;
 }
 
-/** The state of the wait. */
 type State =
   | { readonly kind: "waiting" }
   /** Its result arrived; the events of its stop orders may follow. */

@@ -193,7 +193,6 @@ interface RowsDigest {
   snapshot(): (rows: readonly CsvRow[]) => string;
 }
 
-/** Creates the digest of a segment's rows with these columns. */
 function createRowsDigest(columns: readonly string[]): RowsDigest {
   const hash = createHash("sha256").update(textOf([columns]));
   return {
@@ -209,7 +208,6 @@ function createRowsDigest(columns: readonly string[]): RowsDigest {
   };
 }
 
-/** Returns whether a text has the form of a digest of rows. */
 export function isDigest(text: string): boolean {
   return text.length === DIGEST_LENGTH && /^[A-Za-z0-9_-]+$/.test(text);
 }

@@ -7,10 +7,9 @@ import { quoted } from "../../base/errors/error-text.js";
 import { OutcomeUnknownError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { identifiers } from "../transaction/command-identifiers.js";
-import { decodeHex } from "../transaction/hex.js";
-import { SIGNATURE_BYTES } from "../transaction/signature.js";
+import { decodeHex } from "../transaction/crypto.js";
+import { SIGNATURE_BYTES, transactionHash } from "../transaction/signature.js";
 import { readInputData } from "../transaction/submitted-input-data.js";
-import { transactionHash } from "../transaction/transaction-hash.js";
 import { broughtBy, type CommandPart, commandParts } from "./transaction-outcome.js";
 
 /** The known facts about a transaction that was sent. */
@@ -32,7 +31,6 @@ export interface Sent {
   readonly parts: readonly CommandPart[];
 }
 
-/** Collects the facts that a signed transaction contains. */
 export function sentTransaction(transaction: Transaction): Sent {
   const inputData = readInputData(transaction);
   const signature = decodeHex(transaction.signature?.value ?? "", SIGNATURE_BYTES);

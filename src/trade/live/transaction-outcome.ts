@@ -79,7 +79,6 @@ export interface Trace {
   readonly found: string;
 }
 
-/** The names of a part of a batch in errors. */
 interface BatchPart {
   /** The field of the batch that holds it, such as `submissions[1]`. */
   readonly path: string;
@@ -121,7 +120,6 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
   }
 }
 
-/** Returns what a command with one identifier creates. */
 export function broughtBy(command: string | undefined): Brought | undefined {
   switch (command) {
     case "orderSubmission":
@@ -206,7 +204,6 @@ function stopOrderParts(
   });
 }
 
-/** Reads the outcome of a transaction from its result. */
 export function outcomeOfResult(
   result: TransactionResult,
   block: bigint,
@@ -250,7 +247,6 @@ function partOfBatch(
   return failure === UNCLEAR ? [] : [partOutcome(part, failure)];
 }
 
-/** Creates the outcome of a part. */
 export function partOutcome(
   part: Pick<CommandPart, "brings" | "id" | "path">,
   reason: string | undefined,
@@ -324,7 +320,6 @@ function failuresOf(
   return failures;
 }
 
-/** Adds the errors of one key to the parts that it names. */
 function addFailures(failures: Failures, named: readonly BatchPart[], texts: readonly string[]): void {
   const [text = ""] = texts;
   const isCancellation = ({ path }: BatchPart) => path.startsWith(STOP_CANCELLATIONS);

@@ -30,7 +30,6 @@ export type RecordState =
   | { readonly status: "executed" | "open"; readonly reason?: undefined; readonly text: string }
   | { readonly status: "failed"; readonly reason: string; readonly text: string };
 
-/** The records of one transaction. */
 type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
 
 /**
@@ -63,7 +62,6 @@ export function recordStates(records: Records, sent: Pick<Sent, "command" | "pub
   return [...changed, ...levels, ...(states[RECORDS_OF[command] ?? ""] ?? [])];
 }
 
-/** Returns whether a batch may have created the records of a transaction. */
 export function hasBatchRecords({ orders, trades }: Pick<Records, "orders" | "trades">): boolean {
   return orders.length > 0 || trades.length > 0;
 }
@@ -152,17 +150,14 @@ function marginState(
 
 const EXECUTED: RecordState = { status: "executed", text: "recorded" };
 
-/** Reads what a transfer proves about the transaction that created it. */
 export function transferState({ status, reason }: Pick<Transfer, "status" | "reason">): RecordState {
   return stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason);
 }
 
-/** Reads what a withdrawal proves about the transaction that created it. */
 export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordState {
   return stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED);
 }
 
-/** Reads what a proposal proves about the transaction that created it. */
 export function proposalState(proposal: Pick<Proposal, "state" | "reason" | "errorDetails">): RecordState {
   const { state, reason, errorDetails } = proposal;
   const why = errorDetails || nameOf(ProposalError, reason, "PROPOSAL_ERROR_");
@@ -252,7 +247,6 @@ function nameOf(names: Readonly<Record<number, string>>, reason: number | undefi
   return reason === undefined || reason === 0 ? "" : `${prefix}${names[reason] ?? reason}`;
 }
 
-/** Reads the block time of a transaction. */
 export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: Records): bigint | undefined {
   const times = [
     ...[...ledgerEntries, ...trades, ...transfers, ...votes].map(({ timestamp }) => timestamp),
@@ -264,7 +258,6 @@ export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: 
 /** How many orders are described one by one. */
 const MAX_DESCRIBED = 5;
 
-/** Describes the records of a transaction in words. */
 export function describeRecords(records: Records): string {
   const counts = Object.entries(records).flatMap(([name, list]) =>
     Array.isArray(list) && list.length > 0 ? [`${list.length} ${name}`] : [],
@@ -282,7 +275,6 @@ export type StopOrderState =
   /** The record is that of another stop order. */
   | { readonly kind: "other"; readonly why: string };
 
-/** Reads whether the network accepted a stop order. */
 export function stopOrderState(
   sent: Pick<Sent, "publicKey">,
   part: Pick<CommandPart, "id" | "marketId" | "stopOrder">,

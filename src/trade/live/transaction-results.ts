@@ -50,7 +50,6 @@ export interface TransactionResults {
   ): AsyncIterable<TransactionResult | (true extends R ? ResultsGap : never)>;
 }
 
-/** Creates the results of transactions. */
 export function createTransactionResults(calls: LiveCalls): TransactionResults {
   function transactionResults<R extends boolean = false>(
     request?: ResultsRequest,

@@ -96,7 +96,6 @@ interface PartRecord {
   readonly block: bigint | undefined;
 }
 
-/** The facts from the records with the transaction's hash. */
 type HashRecords =
   /** They could not be read. `isTimeUp` says whether they did not arrive in time. */
   | { readonly kind: "unread"; readonly isTimeUp: boolean }
@@ -313,7 +312,6 @@ async function dataNodeIsCurrent(services: TraceServices): Promise<void> {
   }
 }
 
-/** Looks for the records with the transaction's hash. */
 async function lookByHash(
   services: TraceServices,
   sent: Sent,
@@ -485,7 +483,6 @@ async function askStopOrder(
   return state && { state, time: stopOrder?.createdAt ?? 0n };
 }
 
-/** Reads the height of the node's last block. */
 export async function readLastBlock(services: TraceServices): Promise<bigint | string> {
   try {
     return (await services.core.lastBlockHeight({}, lookOptions(services))).height;
@@ -494,7 +491,6 @@ export async function readLastBlock(services: TraceServices): Promise<bigint | s
   }
 }
 
-/** Looks for what a part of a command brings. */
 async function lookFor(
   data: TraceServices["data"],
   sent: Sent,
@@ -613,7 +609,6 @@ function onlyState(states: readonly RecordState[]): RecordState | undefined {
   return states.every(({ status }) => status === first?.status) ? first : undefined;
 }
 
-/** Combines the statuses of the parts of a transaction. */
 function statusOf(parts: readonly { readonly status: "executed" | "failed"; readonly reason?: string | undefined }[]) {
   const reasons = parts.flatMap(({ reason }) => (reason === undefined ? [] : [reason]));
   if (reasons.length === 0) {

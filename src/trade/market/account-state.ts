@@ -15,10 +15,9 @@ import {
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
-import { listedTime } from "../live/listed-blocks.js";
+import { isOlder, listedTime } from "../live/listed-blocks.js";
 import type { LiveCalls } from "../live/live-call.js";
 import { isLiveOrder } from "../live/order-lifecycle.js";
-import { isOlder } from "../live/record-age.js";
 import {
   type AccountChange,
   type AccountRecords,
@@ -354,7 +353,6 @@ interface AwaitedListings {
   ): boolean;
 }
 
-/** A record that an event has shown. */
 interface Shown<T> {
   readonly block: bigint;
   readonly isIn: (listed: T | undefined, blockTime: bigint | undefined) => boolean;
@@ -363,7 +361,6 @@ interface Shown<T> {
 /** The maximum number of blocks whose times are stored. */
 const MAX_BLOCKS = 1000;
 
-/** Creates the list of what events have shown and listings may lack. */
 function createAwaitedListings(): AwaitedListings {
   const times = new Map<bigint, bigint>();
   const records: { readonly [K in RecordKind]: Map<string, Shown<AccountRecords[K]>> } = {

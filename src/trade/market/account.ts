@@ -5,16 +5,15 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/
 import { lazily } from "../../base/input/lazy.js";
 import { monotonicMs, startTimer } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { createFlag } from "../../base/signal/flag.js";
-import { retryDelayMs, wait } from "../../base/signal/wait.js";
+import { createFlag, retryDelayMs, wait } from "../../base/signal/wait.js";
 import { type EventType, eventTypes } from "../live/event-types.js";
 import { requireIdentifier } from "../live/events-request.js";
 import type { LiveCalls } from "../live/live-call.js";
 import { createEvents } from "../live/live-events.js";
 import { readAhead } from "../live/read-ahead.js";
+import { untilAnswered } from "../live/reconnect.js";
 import { KINDS, type RecordKind } from "./account-records.js";
 import type { AccountView, Listed } from "./account-state.js";
-import { untilAnswered } from "./until-answered.js";
 
 /** The accounts of parties. */
 export interface Accounts {
@@ -80,7 +79,6 @@ const LISTING_INTERVAL_MS = 250;
 /** The number of outdated listings in a row after which the stream fails. */
 const MAX_OUTDATED = 10;
 
-/** Creates the accounts of a node's parties. */
 export function createAccounts(calls: LiveCalls): Accounts {
   return {
     account(partyId, options = {}) {
@@ -99,7 +97,6 @@ export function createAccounts(calls: LiveCalls): Accounts {
 /** Loads the state of accounts: it needs the definitions of all records, which are large. */
 export const loadAccountState = lazily(() => import("./account-state.js"));
 
-/** Yields the account whenever it has changed. */
 async function* observeAccount(
   calls: LiveCalls,
   partyId: string,

@@ -11,14 +11,13 @@ import {
   validateCallOptions,
 } from "../../base/input/call-options.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { createFlag } from "../../base/signal/flag.js";
-import { retryDelayMs, wait } from "../../base/signal/wait.js";
+import { createFlag, retryDelayMs, wait } from "../../base/signal/wait.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { type LiveCalls, observeCall } from "../live/live-call.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { readAhead } from "../live/read-ahead.js";
+import { untilAnswered } from "../live/reconnect.js";
 import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
-import { untilAnswered } from "./until-answered.js";
 
 /** How an order book is observed. */
 export interface BookOptions extends CallOptions {
@@ -58,7 +57,6 @@ const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
 /** The number of unusable books in a row after which the stream fails. */
 const MAX_UNUSABLE = 10;
 
-/** Creates the order books of a node. */
 export function createBooks(calls: LiveCalls): Books {
   return {
     book(marketId, options = {}) {
@@ -72,7 +70,6 @@ export function createBooks(calls: LiveCalls): Books {
   };
 }
 
-/** Yields the latest state whenever it has changed. */
 async function* observeBook(
   calls: LiveCalls,
   marketId: string,

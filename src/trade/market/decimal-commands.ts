@@ -151,7 +151,6 @@ const STOP_ORDER_FIELDS = {
   trigger: true,
 } as const;
 
-/** Creates the functions that create commands from decimal numbers. */
 export function createDecimalCommands({
   marketId,
   priceDecimals,

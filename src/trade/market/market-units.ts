@@ -121,10 +121,8 @@ export interface Units {
   marketUnits(marketId: string, options?: CallOptions): Promise<MarketUnits>;
 }
 
-/** The methods of a node that return a market and its assets. */
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
-/** Creates the function that loads the units of a market. */
 export function createUnits(
   service: <S extends DescService>(service: S) => ConnectClient<S>,
   failing: CallErrorMapper,

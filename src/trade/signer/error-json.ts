@@ -66,7 +66,6 @@ function policyFields({ rule, limit, value, command }: PolicyError): NonNullable
   return command === undefined ? fields : { ...fields, command: limited(command) };
 }
 
-/** Creates the error that a signer process has sent. */
 export function errorFromJson(json: ErrorJson): TradewireError {
   const { name, code, headline, advice, errorCode, problems, policy } = json;
   if (name === "CommandError" && problems !== undefined) {

@@ -10,8 +10,8 @@ import { throwIfAborted } from "../../base/signal/wait.js";
 import { decodeBase64, jsonReplacer } from "../../wire/json/json-values.js";
 import type { KillReport } from "../guard/guard.js";
 import { GUARD_MODES } from "../guard/policy.js";
+import { encodeHex } from "../transaction/crypto.js";
 import { withTimeout } from "../transaction/deadline.js";
-import { encodeHex } from "../transaction/hex.js";
 import { withSharedCount } from "../transaction/shared-count.js";
 import type { SignerShare } from "../transaction/signer.js";
 import { errorToJson } from "./error-json.js";
@@ -87,7 +87,6 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** Creates what answers requests. */
 function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
   const emit = createEventReporter(onEvent, "the signer");
   const counted = guard.takeShare === undefined ? withSharedCount(guard) : guard;

@@ -1,14 +1,12 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../../gen/client/vega/api/v1/core_pb.js";
-import { NodeError, RequestError } from "../../base/errors/index.js";
+import { ConnectionError, NodeError, RequestError } from "../../base/errors/index.js";
 import { isIntegerIn } from "../../base/input/assert.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { raceAbort } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
-import { readLastBlock } from "./last-block.js";
-import type { BlockTask } from "./proof-of-work.js";
-import { requireAffordable } from "./proof-of-work.js";
+import { type BlockTask, requireAffordable } from "./proof-of-work.js";
 import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { countOne } from "./shared-count.js";
 import type { SharedBlock, Signer, SignerShare } from "./signer.js";
@@ -83,7 +81,6 @@ const MAX_WAIT_MS = 60_000;
 /** Maximum number of blocks whose transactions are counted. For each validity, these are the most recently used blocks. */
 const MAX_BLOCKS = 64;
 
-/** How many transactions of a key a block has served. */
 interface Served {
   /** The node's count at the time of the request. */
   readonly seen: number;
@@ -347,4 +344,32 @@ function difficultyOf(
   }
   const most = block.spamPowIncreasingDifficulty ? MAX_EXTRA_BITS : 0;
   return furtherBits > most || difficulty > maxDifficulty ? undefined : difficulty;
+}
+
+/** Maximum number of requests to a node. */
+const MAX_READINGS = 5;
+
+/**
+ * Reads the last block of a node, and repeats the request until the block is accepted, as {@link RecentBlocks}
+ * describes.
+ *
+ * @throws {@link ConnectionError} if the responses contradict each other, and the errors of `ask`
+ */
+export async function readLastBlock<Block extends KnownBlock>(
+  ask: () => Promise<Block>,
+  recent: RecentBlocks,
+): Promise<Block> {
+  const heights: bigint[] = [];
+  while (heights.length < MAX_READINGS) {
+    const block = await ask();
+    if (recent.add(block)) {
+      return block;
+    }
+    heights.push(block.height);
+  }
+  throw new ConnectionError(`the node reported contradictory last blocks: ${heights.join(", ")}`, {
+    code: Code.Unavailable,
+    advice: "Nothing was sent. Try again, or use another node.",
+    connected: false,
+  });
 }

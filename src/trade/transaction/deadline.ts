@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { MAX_TIMER_MS, monotonicMs } from "../../base/runtime/index.js";
-import { withEnding } from "../../base/signal/ending.js";
+import { withEnding } from "../../base/signal/abort.js";
 
 /**
  * Runs a function within a time limit, and throws if the time limit passes.
@@ -27,7 +27,6 @@ export async function withTimeout<T>(
   });
 }
 
-/** Returns the remaining time. */
 export function remainingMs(timeoutMs: number, startedAt: number): number {
   const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);
   return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);

@@ -12,8 +12,8 @@ import { type Transaction, TransactionSchema } from "../../../gen/client/vega/co
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../../base/errors/index.js";
+import { readLastBlock } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
-import { readLastBlock } from "./last-block.js";
 import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { sendMargin } from "./validity.js";
 

@@ -27,7 +27,7 @@ export {
   verify as verifyProofOfWork,
 } from "./proof-of-work.js";
 export { withSharedCount } from "./shared-count.js";
-export { type ChainIdPrefix, verifySignature } from "./signature.js";
+export { type ChainIdPrefix, transactionHash, verifySignature } from "./signature.js";
 export {
   type SeedSigner,
   type SharedBlock,
@@ -42,5 +42,4 @@ export {
   type TransactionForm,
   type TransactionOptions,
 } from "./transaction.js";
-export { transactionHash } from "./transaction-hash.js";
 export type { Chain, OpenedTransaction } from "./verify-transaction.js";

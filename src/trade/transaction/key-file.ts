@@ -187,7 +187,6 @@ function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
   return true;
 }
 
-/** The character code of a number's hex digit. */
 function digit(value: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }

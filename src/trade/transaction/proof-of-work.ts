@@ -2,8 +2,7 @@ import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../../base/errors/index.js";
 import { assertObject, invalidValueError } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
-import { sha3 } from "./crypto.js";
-import { encodeHex } from "./hex.js";
+import { encodeHex, sha3 } from "./crypto.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
 
 /** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
@@ -188,7 +187,6 @@ function hash(prefix: Uint8Array, nonce: bigint): Uint8Array {
   return sha3(message);
 }
 
-/** The zero bits that a hash starts with. */
 function zeroBits(bytes: Uint8Array): number {
   const index = bytes.findIndex((byte) => byte !== 0);
   return index < 0 ? 8 * bytes.length : 8 * index + Math.clz32(bytes[index] ?? 0) - 24;

@@ -19,7 +19,6 @@ export interface SharedCountOptions {
  */
 const MAX_BLOCKS = 1000;
 
-/** How many transactions are tied to a block. */
 interface Counted {
   count: number;
 }
@@ -90,7 +89,6 @@ export function withSharedCount(
   });
 }
 
-/** Counts one more transaction. */
 export function countOne(counted: Counted): SignerShare {
   const { count } = counted;
   counted.count += 1;

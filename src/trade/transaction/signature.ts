@@ -1,10 +1,9 @@
-import { type Transaction, TxVersion } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { create, isMessage, toBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionSchema, TxVersion } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
-import { assertString, invalidTypeError } from "../../base/input/assert.js";
-import { isBytes } from "../../base/input/is-bytes.js";
-import { sha3, verifyEd25519 } from "./crypto.js";
-import { decodeHex } from "./hex.js";
+import { assertString, invalidTypeError, isBytes } from "../../base/input/assert.js";
+import { decodeHex, encodeHex, sha3, sha256, verifyEd25519 } from "./crypto.js";
 
 /** The algorithm of signatures, `tx.signature.algo`. */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";
@@ -29,7 +28,6 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
 /** A chain's identifier and a zero byte in front of input data. No message begins with a byte of these. */
 const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
 
-/** Finds the prefix of submitted input data. */
 export function submittedPrefix(inputData: Uint8Array): string {
   const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
   return prefix;
@@ -90,3 +88,41 @@ export async function requireSignature(transaction: Transaction, chainId: () => 
  * uses `signed-and-submitted`; deployed nodes require `signature-only`.
  */
 export type ChainIdPrefix = "signed-and-submitted" | "signature-only";
+
+/**
+ * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
+ * member of `from` after them, and unknown fields last. Protobuf does not define the order of fields, and the network's
+ * serializer writes members of a oneof after all other fields.
+ */
+export function networkBytes(transaction: Transaction): Uint8Array {
+  const { from, $unknown: unknown = [] } = transaction;
+  const plain = { ...transaction, from: { case: undefined }, $unknown: [] };
+  return Buffer.concat([
+    toBinary(TransactionSchema, plain),
+    toBinary(TransactionSchema, create(TransactionSchema, { from })),
+    toBinary(TransactionSchema, { ...create(TransactionSchema), $unknown: unknown }),
+  ]);
+}
+
+/**
+ * Computes the hash that identifies a transaction in a node's event stream: SHA-256 over the transaction as the network
+ * serializes it, regardless of the order in which its fields arrived.
+ *
+ * @param transaction the signed transaction
+ * @returns 64 hex digits in upper case
+ * @throws {@link RequestError} if `transaction` is not a transaction
+ *
+ * @example
+ * const txHash = transactionHash(await client.signCommand(command, { signer }));
+ */
+export function transactionHash(transaction: Transaction): string {
+  if (!isMessage(transaction, TransactionSchema)) {
+    throw invalidTypeError("transaction", transaction, "a signed transaction, such as signCommand() returns");
+  }
+  return hashOfBytes(networkBytes(transaction));
+}
+
+/** Computes the hash of a transaction that is submitted as bytes, which the network does not serialize again. */
+export function hashOfBytes(bytes: Uint8Array): string {
+  return encodeHex(sha256(bytes)).toUpperCase();
+}

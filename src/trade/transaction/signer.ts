@@ -2,8 +2,7 @@ import { RequestError } from "../../base/errors/index.js";
 import { shownPath } from "../../base/errors/node-errors.js";
 import { assertObject, assertString, invalidTypeError } from "../../base/input/assert.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
-import { publicKeyOf } from "./crypto.js";
-import { decodeHex, encodeHex } from "./hex.js";
+import { decodeHex, encodeHex, publicKeyOf } from "./crypto.js";
 import { digestOf } from "./signature.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */

@@ -30,8 +30,7 @@ import {
 } from "../../base/input/call-options.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { loadCommandCode } from "./command-code.js";
-import { submittedPrefix } from "./signature.js";
-import { transactionHash } from "./transaction-hash.js";
+import { submittedPrefix, transactionHash } from "./signature.js";
 
 /**
  * When the node replies to a submission: `sync` (after its check), `async` (immediately) or `commit` (after the block).
@@ -66,7 +65,6 @@ export interface Submission extends SubmissionResult {
   readonly computedTxHash: string;
 }
 
-/** The known facts about a submitted transaction. */
 interface KnownSubmission {
   /** Called before it is sent; returns whether this client asked the node to check it before, without submitting it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;

@@ -13,7 +13,7 @@ import { snapshot, snapshotData } from "../../base/input/snapshot.js";
 import { randomBytes } from "../../base/runtime/index.js";
 import { raceAbort } from "../../base/signal/abort.js";
 import { loadCommandCode } from "./command-code.js";
-import { encodeHex } from "./hex.js";
+import { encodeHex } from "./crypto.js";
 import type { CommandSource } from "./input-data.js";
 import { type BlockTask, requireAffordable, solve } from "./proof-of-work.js";
 import {

@@ -21,12 +21,11 @@ import { parseMessageInit } from "../../base/input/message-init.js";
 import { snapshotData } from "../../base/input/snapshot.js";
 import { setBounded } from "../../base/signal/collections.js";
 import { createTurns } from "../../base/signal/turns.js";
-import { createBlockAllowance, type Share, type ShortestValidity } from "./block-allowance.js";
+import { createBlockAllowance, readLastBlock, type Share, type ShortestValidity } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
 import { withTimeout } from "./deadline.js";
 import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
-import { readLastBlock } from "./last-block.js";
 import type { RecentBlocks } from "./recent-blocks.js";
 import type { Signer } from "./signer.js";
 import { type ChainSettings, namedChain, requireChain } from "./signing-chain.js";
@@ -90,7 +89,6 @@ interface PreparedCommand extends Share {
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
-/** How to create a transaction that is submitted later. */
 type PrepareOptions = Omit<SignCommandOptions, keyof Validity> &
   (Validity | ShortestValidity) & {
     /** Whether it is created at once, though others of the key wait for their turn. */
@@ -268,7 +266,6 @@ function createSeenTids() {
   };
 }
 
-/** Creates the operations on transactions. */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
   settings: ChainSettings &

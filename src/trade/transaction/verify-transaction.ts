@@ -52,7 +52,6 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
   return { inputData, publicKey: tx.from.value, problems: [] };
 }
 
-/** Checks the command in input data. */
 export function inputDataProblems(inputData: InputData): readonly Problem[] {
   const { command } = inputData;
   if (command.case !== undefined) {
@@ -144,7 +143,6 @@ function readInputData(
   }
 }
 
-/** The message that was signed. */
 function signedMessage({ version, inputData }: Transaction, { chainId, chainIdPrefix }: Chain): Uint8Array {
   return version === TxVersion.V3 && chainIdPrefix === "signature-only"
     ? Uint8Array.from([...chainIdPrefixOf(chainId), ...inputData])

@@ -161,7 +161,6 @@ export interface FallbackConfig {
   readonly maxPauseMs: number;
 }
 
-/** Limits of sizes and rates. */
 interface Limits {
   /** The maximum size of a gRPC message, in bytes. */
   readonly maxMessageBytes: number;
@@ -256,30 +255,25 @@ interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile" | "
 /** The configuration of a client, with a URL or a custom transport. All other keys are optional and have defaults. */
 export type ClientConfig = SharedInput & WithEndpoint<EndpointInput<GrpcConfig>, EndpointInput<RestConfig>>;
 
-/** Lists the URLs of an endpoint. */
 export function urlsOf(endpoint: Pick<OfNodes<RestConfig>, "url"> | undefined): readonly string[] {
   return endpoint === undefined ? [] : [endpoint.url].flat();
 }
 
-/** Lists an endpoint's nodes. */
 export function nodesOf<E extends { readonly url: string | readonly string[] }>(
   endpoint: E | undefined,
 ): (Omit<E, "url"> & { readonly url: string })[] {
   return endpoint === undefined ? [] : urlsOf(endpoint).map((url) => ({ ...endpoint, url }));
 }
 
-/** Returns the part of the configuration that a transport reads. */
 export function endpointOf(name: TransportName): "grpc" | "rest" {
   return name === "rest" ? "rest" : "grpc";
 }
 
-/** Returns the URL that a client calls first. */
 export function firstUrl(config: Pick<Config, "transport" | "grpc" | "rest">): string | undefined {
   const [first] = transportsOf(config.transport);
   return typeof first === "string" ? urlsOf(config[endpointOf(first)])[0] : undefined;
 }
 
-/** Lists the transports of a configuration. */
 export function transportsOf(transport: TransportChoice): readonly (TransportName | NamedTransport)[] {
   const all: readonly (TransportSource | "auto")[] = Array.isArray(transport) ? transport : [transport];
   return all.flatMap((each, at): (TransportName | NamedTransport)[] => {

@@ -4,7 +4,7 @@ import { describeType, suggestNames } from "../../base/errors/error-text.js";
 import { type FileError, RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { currentUser, fileExposure, readExposure } from "../../base/file/exposure.js";
-import { readFileOrPipe } from "../../base/file/file-or-pipe.js";
+import { readFileOrPipe } from "../../base/file/read-file.js";
 import type { ConfigKey } from "./config-schema.js";
 import {
   absolutePath,
@@ -203,12 +203,10 @@ function readOwn(choice: Exclude<FileChoice, { readonly kind: "named" }>, places
   return { values: [...(hasUrl(ofNetwork) ? withoutNodes(ofAll) : ofAll), ...ofNetwork], files: [file] };
 }
 
-/** Returns whether values set the URL of a node. */
 export function hasUrl(values: readonly SourcedValue[]): boolean {
   return values.some(isUrl);
 }
 
-/** Returns whether a value is the URL of a node. */
 export function isUrl({ path: [group, key] }: Pick<SourcedValue, "path">): boolean {
   return (group === "grpc" || group === "rest") && key === "url";
 }

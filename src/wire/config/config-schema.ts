@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import * as v from "valibot";
 import type { ErrorCode } from "../../base/errors/error-codes.js";
-import { describeType } from "../../base/errors/error-text.js";
+import { closestName, describeType } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { isChainId } from "../../base/input/assert.js";
 import { integer, isUnknownKey, objectSchema, strictObject } from "../../base/input/schemas.js";
@@ -23,7 +23,6 @@ import {
   urlsOf,
 } from "./client-config.js";
 import { exposedHost } from "./loopback.js";
-import { meantKey, type NearMiss, suggestionText } from "./meant-key.js";
 import { isSubmitting } from "./submitting-methods.js";
 
 export type {
@@ -186,7 +185,6 @@ function isPlainUrl(text: string): boolean {
   return username === "" && password === "" && !/[?#]/.test(text);
 }
 
-/** Returns whether a text is the URL of an HTTP proxy. */
 export function isProxyUrl(text: string): boolean {
   if (!isHttpUrl(text)) {
     return false;
@@ -511,7 +509,6 @@ export const transportChoice = v.union(
   TRANSPORTS,
 );
 
-/** Returns the name of a transport. */
 export function transportName(transport: TransportName | NamedTransport): string {
   return typeof transport === "string" ? transport : transport.name;
 }
@@ -676,4 +673,37 @@ function chooseTransport({ transport, grpc, rest, ...shared }: SchemaOutput): Co
   }
   const own = transportsOf(transport ?? []).filter((each) => typeof each !== "string");
   return { ...shared, transport: own };
+}
+
+/** The keys that people look for under other names. The patterns match names in lower case and without separators. */
+const OTHER_KEYS: readonly (readonly [names: RegExp, key: string])[] = [
+  [/^(retry)?(max)?(attempts|retries|count)$/, "retry.tries"],
+  [/^retry(delay|backoff)(ms)?$/, "retry.baseMs"],
+  [/^(call)?timeout(ms)?$/, "timeouts.callMs"],
+  [/^connecttimeout(ms)?$/, "timeouts.connectMs"],
+  [/^idletimeout(ms)?$/, "timeouts.idleMs"],
+  [/^(tokens?|headers|auth|authorization|apikey)$/, "grpc.headers"],
+  [/^(host|endpoint|node|server)$/, "grpc.url"],
+  [/^(chain|network)$/, "chainId"],
+  [/^ratelimit$/, "limits.callsPerSecond"],
+  [/^cafile$/, "grpc.tls.caFile"],
+];
+
+export function meantKey(name: string, keys: readonly string[]): string | undefined {
+  const plain = name.toLowerCase().replace(/[._-]/g, "");
+  const [, key] = OTHER_KEYS.find(([names]) => names.test(plain)) ?? [];
+  return key ?? closestName(name, keys);
+}
+
+/** An unknown name, and the name that is probably meant. */
+export interface NearMiss {
+  readonly written: string;
+  readonly meant: string;
+}
+
+export function suggestionText(misses: readonly NearMiss[]): string {
+  const [only, ...others] = misses;
+  return only !== undefined && others.length === 0
+    ? `Did you mean ${only.meant}? `
+    : misses.map(({ written, meant }) => `Did you mean ${meant} instead of ${written}? `).join("");
 }

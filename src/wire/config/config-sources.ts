@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { RequestError } from "../../base/errors/index.js";
-import { type ConfigKey, VARIABLE_PREFIX } from "./config-schema.js";
-import { meantKey, suggestionText } from "./meant-key.js";
+import { type ConfigKey, meantKey, suggestionText, VARIABLE_PREFIX } from "./config-schema.js";
 
 /** A value of the configuration, with its source. */
 export interface SourcedValue {
@@ -102,7 +101,6 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
 
 const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
 
-/** Returns the value of a key that accepts one text or several. */
 export function oneOrAll(texts: readonly string[]): string | readonly string[] {
   const [only] = texts;
   return only !== undefined && texts.length === 1 ? only : texts;

@@ -11,7 +11,6 @@ export interface ConfigText {
   lineOf(path: readonly string[]): number | undefined;
 }
 
-/** Returns whether a value is an object with keys. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -46,7 +45,6 @@ export function parseConfigText(text: string, source: string): ConfigText {
   };
 }
 
-/** Returns the line of the member at a path. */
 function lineIn(node: ValueNode, [key, ...rest]: readonly string[]): number | undefined {
   const member =
     node.type === "Object" ? node.members.find(({ name }) => name.type === "String" && name.value === key) : undefined;

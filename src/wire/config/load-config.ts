@@ -177,14 +177,12 @@ function usedOf({ values }: FileValues, others: readonly SourcedValue[], choice:
   return [...withoutNodes(own), ...rest];
 }
 
-/** The other inputs of a configuration. */
 interface MergeOptions {
   readonly files: readonly ConfigFile[];
   readonly environment: Environment;
   readonly forSigning: boolean;
 }
 
-/** Merges values. Later values replace earlier ones. */
 function merge(values: readonly SourcedValue[], { files, environment, forSigning }: MergeOptions): LoadedConfig {
   const all = [...values];
   if (!hasUrl(all)) {

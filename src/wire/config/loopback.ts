@@ -7,12 +7,10 @@ interface Target {
   readonly addresses?: readonly string[] | undefined;
 }
 
-/** Returns the hosts that receive requests. */
 function hostsOf({ url, addresses }: Target): string[] {
   return (addresses ?? [new URL(url).host]).map((address) => new URL(`http://${address}`).hostname);
 }
 
-/** Returns whether a host is loopback. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "");
   return (
@@ -28,7 +26,6 @@ export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transpo
   });
 }
 
-/** Returns a remote host that receives requests over plain HTTP. */
 export function exposedHost(target: Target): string | undefined {
   const isPlain = URL.canParse(target.url) && new URL(target.url).protocol === "http:";
   return isPlain ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;

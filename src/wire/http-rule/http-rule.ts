@@ -75,7 +75,6 @@ function binding(rule: HttpRule): HttpBinding[] {
     : [{ verb, template: parsePathTemplate(path), body, responseBody }];
 }
 
-/** Returns the HTTP method and the path of a rule. */
 function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
   switch (pattern.case) {
     case undefined:
@@ -98,7 +97,6 @@ export function hasRawResponse(desc: DescMessage, { responseBody }: HttpBinding)
   return body?.typeName === HttpBodySchema.typeName;
 }
 
-/** Returns the part of a response that is the HTTP body. */
 export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
   const field = findField(desc, responseBody);
   return field === undefined || !isJsonObject(json) ? json : (json[field.jsonName] ?? null);

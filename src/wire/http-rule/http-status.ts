@@ -38,7 +38,6 @@ export function codeOfApiStatus(status: number): Code {
   return API_CODES.get(status) ?? codeOfHttpStatus(status);
 }
 
-/** Returns the HTTP status that grpc-gateway sends for a gRPC code. */
 export function httpStatusFromCode(code: Code): number {
   switch (code) {
     case Code.Canceled:

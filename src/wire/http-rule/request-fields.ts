@@ -10,7 +10,6 @@ import { RequestError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { isJsonObject } from "../json/json-values.js";
 
-/** Returns a field of a message by its name. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
   return desc.fields.find((field) => field.name === name || field.jsonName === name);
 }

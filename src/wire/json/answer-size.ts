@@ -34,7 +34,6 @@ export interface ElementCount {
   add(elements: number): void;
 }
 
-/** Returns a counter of the elements of a response. */
 export function countElements(bytes: number): ElementCount {
   const max = Math.max(MAX_ELEMENTS, bytes / ELEMENT_BYTES);
   let count = 0;
@@ -108,7 +107,6 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** Returns the position of the closing quote of a string. */
 function endOfString(json: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== QUOTE) {
@@ -117,7 +115,6 @@ function endOfString(json: Uint8Array, start: number): number {
   return at;
 }
 
-/** The way to count a field. */
 interface CountedField {
   readonly wireType: WireType;
   /** Whether its values may be packed, without their tags. */
@@ -200,7 +197,6 @@ function nextDepth(depth: number): number {
   return depth + 1;
 }
 
-/** Counts the values of a packed list. */
 function countPacked(wireType: WireType, reader: BinaryReader, count: ElementCount): void {
   const length = reader.uint32();
   const end = reader.pos + length;
@@ -289,12 +285,10 @@ export function parseJson(bytes: Uint8Array): JsonValue {
 /** The sizes of messages, by message, by their JSON and by values created from them. */
 const sizes = new WeakMap<object, number>();
 
-/** Stores the size of a message. */
 export function setSize(value: object, bytes: number): void {
   sizes.set(value, bytes);
 }
 
-/** Returns the size of a message. */
 export function sizeOf(value: unknown): number {
   return typeof value === "object" && value !== null ? (sizes.get(value) ?? 0) : 0;
 }

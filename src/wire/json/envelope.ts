@@ -118,7 +118,6 @@ function named(name: unknown): Code | undefined {
   return typeof name === "string" ? NAMES.get(name.toUpperCase()) : undefined;
 }
 
-/** Returns the error object of a node's error. */
 export function toErrorObject(error: ConnectError): ErrorObject {
   const details = error.details.map((detail) => {
     if ("desc" in detail) {
@@ -137,7 +136,6 @@ export function toErrorObject(error: ConnectError): ErrorObject {
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
 }
 
-/** Decodes the percent-encoded message of gRPC trailers. */
 export function decodeMessage(encoded: string): string {
   try {
     return decodeURIComponent(encoded);

@@ -18,7 +18,6 @@ export interface BodyPart {
   readonly data: Uint8Array;
 }
 
-/** Returns a validator for the parts of a body. */
 export function createBodyValidator(mediaType: string): (part: BodyPart) => void {
   let number = 0;
   let empty = 0;
@@ -63,12 +62,10 @@ export function assertDelimitedBody(header: Headers): void {
   }
 }
 
-/** Returns the media type of a body. */
 export function mediaTypeOf(header: Headers): string {
   return (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
-/** Quotes the start of a body for the summary of an error. */
 export function quoteBodyStart(data: Uint8Array): string {
   return data.length === 0
     ? ""

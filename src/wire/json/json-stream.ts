@@ -27,7 +27,6 @@ export interface StreamForm {
   readonly anyValue: boolean;
 }
 
-/** A value that has been received in part. */
 interface OpenValue {
   depth: number;
   inString: boolean;

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { isBytes } from "../../base/input/is-bytes.js";
+import { isBytes } from "../../base/input/assert.js";
 
 /** The maximum depth of JSON: that of a Protobuf message. */
 export const MAX_DEPTH = 100;
@@ -17,7 +17,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
 /** Shared, because it has no state between calls. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Returns whether a JSON value is an object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

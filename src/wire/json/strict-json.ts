@@ -25,7 +25,6 @@ export function parseStrictJson(text: string, source: string, invalid: () => Err
   return value;
 }
 
-/** Finds a name that occurs twice in one object. */
 export function duplicateName(text: string): string | undefined {
   /** The names in each object around the place; of an array, `undefined`. */
   const open: (Set<string> | undefined)[] = [];
@@ -58,7 +57,6 @@ export function duplicateName(text: string): string | undefined {
   return undefined;
 }
 
-/** Returns the place of the quotation mark that ends a string. */
 function endOfString(text: string, start: number): number {
   let end = start + 1;
   while (text[end] !== '"') {

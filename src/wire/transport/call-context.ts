@@ -1,6 +1,6 @@
 // The values that a call carries between the layers, in its context values. The entry for OpenTelemetry needs one of the
 // keys, so this file loads nothing but clocks: the keys are written out instead of made by Connect's `createContextKey`.
-import type { ConnectError, ContextKey, ContextValues } from "@connectrpc/connect";
+import { type ConnectError, type ContextKey, type ContextValues, createContextValues } from "@connectrpc/connect";
 import { monotonicMs } from "../../base/runtime/index.js";
 
 /** An endpoint that a call was sent to. */
@@ -65,7 +65,6 @@ export const repeatabilityKey: ContextKey<Repeatability> = {
 /** The number of calls that this process has made. */
 let callCount = 0;
 
-/** Assigns a new id to a call. */
 export function assignCallId(contextValues: ContextValues): number {
   callCount += 1;
   contextValues.set(callIdKey, callCount);
@@ -105,8 +104,28 @@ export function withoutRetry(contextValues: ContextValues): ContextValues {
   return contextValues.set(repeatabilityKey, "disabled");
 }
 
-/** Returns how much of a call's time remains. */
 export function remainingMs(contextValues: ContextValues): number | undefined {
   const deadline = contextValues.get(deadlineKey);
   return deadline === undefined ? undefined : deadline - monotonicMs();
+}
+
+/**
+ * Returns context values that override one value, and share all others with a caller's. The caller may use the same context
+ * values for other calls.
+ */
+export function withOwnContextValue<T>(callers: ContextValues, key: ContextKey<T>, value: T): ContextValues {
+  const own = createContextValues().set(key, value);
+  const ownerOf = ({ id }: { readonly id: symbol }) => (id === key.id ? own : callers);
+  const values: ContextValues = {
+    get: (each) => ownerOf(each).get(each),
+    set(each, newValue) {
+      ownerOf(each).set(each, newValue);
+      return values;
+    },
+    delete(each) {
+      ownerOf(each).delete(each);
+      return values;
+    },
+  };
+  return values;
 }

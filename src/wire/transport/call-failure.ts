@@ -55,7 +55,6 @@ export class CallError extends ConnectError {
   }
 }
 
-/** Returns the message and the gRPC code of a failure. */
 function describe(failure: CallFailure): { readonly message: string; readonly code: Code } {
   switch (failure.kind) {
     case "stream reset": {
@@ -88,7 +87,6 @@ export const missingMessageError = (): CallError => brokenAnswerError(EMPTY_RESP
 /** Returns the error of a response with more than the one message that its method allows. */
 export const extraMessageError = (): CallError => brokenAnswerError(MULTIPLE_MESSAGES);
 
-/** Returns the error of a call that has exceeded its deadline. */
 export function deadlineError(): CallError {
   return new CallError({ kind: "deadline exceeded" });
 }
@@ -155,7 +153,6 @@ const NO_FACTS: ResponseFacts = {};
 /** The maximum length of a redirect's target in an error message, in characters. */
 const MAX_LOCATION = 200;
 
-/** Describes an HTTP response for an error message. */
 export function httpText({ status, location }: HttpAnswer): string {
   const redirect =
     location === null

@@ -5,9 +5,9 @@ import { hasErrorCode } from "../../base/errors/node-errors.js";
 import { type ConnectionOptions, connect, startAwakeTimer } from "../../base/runtime/index.js";
 import type { ProxyConfig } from "../config/client-config.js";
 import { proxyFor } from "../config/proxy.js";
-import { connectionOptions, TCP_KEEPALIVE_MS } from "./connection-options.js";
 import { openTunnel, silentProxy, unreachableProxy } from "./proxy-tunnel.js";
 import type { TlsMaterial, TlsSource } from "./tls-source.js";
+import { connectionOptions, TCP_KEEPALIVE_MS } from "./transport-types.js";
 
 /**
  * The time for which one of several addresses of a host may leave an attempt to connect unanswered before the next attempt,
@@ -122,7 +122,6 @@ export function connectSignal(
   };
 }
 
-/** Opens a connection to a proxy. */
 async function connectToProxy(proxy: string, signal: AbortSignal): Promise<Socket> {
   const { host, port } = connectionOptions(proxy);
   const socket = connect({ host, port, ...ADDRESSES });

@@ -1,10 +1,10 @@
-import { type DescMessage, type DescMethod, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import { type DescMessage, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import type { TradewireError } from "../../base/errors/index.js";
 import { assertKnownKeys } from "../../base/input/assert.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { assignCallId, type SentTo, sentTo } from "./call-context.js";
+import { type AnyCall, layered } from "./layered.js";
 import { callError } from "./library-errors.js";
 import { handleStream } from "./message-streams.js";
 import { methodName } from "./method.js";
@@ -159,44 +159,34 @@ export function isolateHooks(hooks: Hooks): Hooks {
  */
 export function withHooks(transport: AnyTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
   const reported = isolateHooks(hooks);
-  return {
-    async unary(method, signal, timeoutMs, header, message, contextValues = createContextValues()) {
-      const call = reportCall(reported, endpoint, method, signal, contextValues);
-      const response = await transport
-        .unary(method, signal, timeoutMs, header, message, contextValues)
-        .catch(call.fail);
-      call.receive(response.message);
-      call.end();
+  return layered(transport, {
+    async unary(call, next) {
+      const { fail, receive, end } = reportCall(reported, endpoint, call);
+      const response = await next(call).catch(fail);
+      receive(response.message);
+      end();
       return response;
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      const call = reportCall(reported, endpoint, method, signal, contextValues);
-      const response = await transport.stream(method, signal, timeoutMs, header, input, contextValues).catch(call.fail);
+    async stream(call, next) {
+      const { fail, receive, end } = reportCall(reported, endpoint, call);
+      const response = await next(call).catch(fail);
       const message = handleStream(response.message, {
-        onMessage: call.receive,
-        onEnd: call.end,
-        onError: call.fail,
+        onMessage: receive,
+        onEnd: end,
+        onError: fail,
         async onReturn(messages) {
-          call.end();
+          end();
           await messages.return?.();
         },
       });
       return { ...response, message };
     },
-
-    close: async () => transport.close?.(),
-  };
+  });
 }
 
 /** Reports the start of a call, and returns functions that report the rest of it. */
-function reportCall(
-  hooks: Hooks,
-  endpoint: Endpoint,
-  method: DescMethod,
-  signal: AbortSignal | undefined,
-  contextValues: ContextValues,
-) {
+function reportCall(hooks: Hooks, endpoint: Endpoint, { method, signal, contextValues }: AnyCall) {
   const start = monotonicMs();
   const name = methodName(method);
   const call: CallInfo = { id: assignCallId(contextValues), method: name, transport: endpoint.name };

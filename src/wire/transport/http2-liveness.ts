@@ -1,6 +1,6 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { startAwakeTimer, startImmediate } from "../../base/runtime/index.js";
-import { pingReplyMs } from "./connection-options.js";
+import { pingReplyMs } from "./transport-types.js";
 
 /** The time between two liveness checks of connections with calls in flight, in milliseconds. */
 export const LIVENESS_CHECK_MS = 2000;
@@ -14,7 +14,6 @@ const MAX_UNSOLICITED_PINGS = 2;
 /** The maximum number of interim responses (1xx) of a call. More are an attack, since nobody waits for their end. */
 const MAX_INTERIM_RESPONSES = 100;
 
-/** The results of the checks of a session. */
 interface SessionRecord {
   /** The bytes that the session had received at the last check, and at the last reply to a ping. */
   bytesAtCheck: number;
@@ -82,7 +81,6 @@ export function createLivenessCheck(keepaliveMs: number): LivenessCheck {
 /** The outcome of a ping: `stuck` means that the session can no longer send, because nghttp2 has abandoned it. */
 export type PingOutcome = "answered" | "silent" | "stuck";
 
-/** Pings a session. */
 export function pingSession(session: ClientHttp2Session, withinMs: number): Promise<PingOutcome> {
   return new Promise((resolve) => {
     const queued = outboundFrames(session);

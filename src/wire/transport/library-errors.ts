@@ -33,6 +33,7 @@ import {
   httpText,
   isUnsentError,
 } from "./call-failure.js";
+import { layered } from "./layered.js";
 import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
 import { hasSingleResponse, isReadOnly, methodName } from "./method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "./transport-types.js";
@@ -100,21 +101,22 @@ function withFailures(
   failing: CallErrorMapper,
   headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
 ): Transport {
-  return {
-    async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const fail = failing(method, signal, contextValues);
-      const headers = orFail(() => headersOf(header, contextValues), fail);
-      return transport.unary(method, signal, timeoutMs, headers, message, contextValues).catch(fail);
+  return layered(transport, {
+    async unary(call, next) {
+      const fail = failing(call.method, call.signal, call.contextValues);
+      const header = orFail(() => headersOf(call.header, call.contextValues), fail);
+      return next({ ...call, header }).catch(fail);
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const fail = failing(method, signal, contextValues);
-      const headers = orFail(() => headersOf(header, contextValues), fail);
-      const response = await transport.stream(method, signal, timeoutMs, headers, input, contextValues).catch(fail);
+    async stream(call, next) {
+      const { method } = call;
+      const fail = failing(method, call.signal, call.contextValues);
+      const header = orFail(() => headersOf(call.header, call.contextValues), fail);
+      const response = await next({ ...call, header }).catch(fail);
       const responses = limitEmptyMessages(method.output, requireSingleResponse(method, response.message));
       return { ...response, message: mapStreamErrors(responses, fail) };
     },
-  };
+  });
 }
 
 function orFail<T>(run: () => T, fail: ThrowCallError): T {
@@ -213,7 +215,6 @@ export function isEndUnsent(reason: unknown): boolean {
     : error instanceof CanceledError && !error.mayHaveBeenSent;
 }
 
-/** Returns the library's error in an error. */
 export function libraryErrorIn(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;
@@ -260,7 +261,6 @@ function classify(reason: unknown, context: CallContext): TradewireError {
 /** HTTP/2's error code for a stream that is no longer needed (RFC 9113, 7). It is not worth loading `node:http2`. */
 const CANCEL = 8;
 
-/** Returns the public error for the failure that ended a call. */
 function publicError(failure: CallFailure, error: ConnectError, context: CallContext): TradewireError {
   const { url, leftMs = 1 } = context;
   switch (failure.kind) {

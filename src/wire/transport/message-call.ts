@@ -53,7 +53,6 @@ export interface MessageCall {
   fail(error: ConnectError): void;
 }
 
-/** Options of a call. */
 interface MessageCallOptions {
   readonly header: Headers;
   /** The call's time limit, in milliseconds, which is sent to the node. */
@@ -285,7 +284,6 @@ export interface ChangeSignal {
   notify(): void;
 }
 
-/** Creates a change signal. */
 export function createChangeSignal(): ChangeSignal {
   let waiting: (() => void)[] = [];
   return {

@@ -110,7 +110,6 @@ export async function replayable<T>(messages: AsyncIterable<T>): Promise<() => A
   return () => streamOf(stored);
 }
 
-/** Returns a stream of items. */
 export async function* streamOf<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }

@@ -5,7 +5,6 @@ import { isSubmitting } from "../config/submitting-methods.js";
 import { mainVerb } from "../http-rule/http-rule.js";
 import { repeatabilityKey } from "./call-context.js";
 
-/** Returns the full name of a method. */
 export function methodName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }
@@ -39,7 +38,6 @@ export function isReadOnly(method: DescMethod): boolean {
   return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || mainVerb(method) === "GET";
 }
 
-/** Returns whether a method responds with exactly one message. */
 export function hasSingleResponse({ methodKind }: DescMethod): boolean {
   return methodKind === "unary" || methodKind === "client_streaming";
 }

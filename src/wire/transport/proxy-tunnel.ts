@@ -132,7 +132,6 @@ function refusedByProxy(proxy: string, authority: string, status: number, hasCre
       });
 }
 
-/** Returns the error of a failure between this machine and a proxy. */
 function proxyFailure(proxy: string, what: string, cause?: unknown): ConnectionError {
   return proxyError(proxy, what, { code: Code.Unavailable, advice: ADVICE, cause });
 }

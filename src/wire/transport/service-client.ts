@@ -8,11 +8,10 @@ import { parseMessageInit } from "../../base/input/message-init.js";
 import { snapshot, snapshotData } from "../../base/input/snapshot.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { isSubmitting } from "../config/submitting-methods.js";
-import { repeatabilityKey } from "./call-context.js";
+import { repeatabilityKey, withOwnContextValue } from "./call-context.js";
 import { throwingOurErrors } from "./library-errors.js";
 import { handleStream } from "./message-streams.js";
 import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
-import { withOwnContextValue } from "./own-context-value.js";
 
 /** A client of a service, with a function for each method: Connect's, whose calls have {@link ServiceCallOptions}. */
 export type ServiceClient<S extends DescService> = Client<S> & {
@@ -58,7 +57,6 @@ export function createServiceClient(
   return client;
 }
 
-/** A function of a client. */
 type Call = (request: unknown, options?: ServiceCallOptions) => unknown;
 
 function isCall(call: unknown): call is Call {

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, RequestError } from "../../base/errors/index.js";
 import { fileError, isError, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
-import { readFileOrPipe } from "../../base/file/file-or-pipe.js";
+import { readFileOrPipe } from "../../base/file/read-file.js";
 import type { PemSource, TlsConfig } from "../config/client-config.js";
 
 /** Options of Node's TLS, with the certificates and the key that a configuration names. */
@@ -96,7 +96,6 @@ function fileVersions(files: readonly string[]): string {
   return versions.join("; ");
 }
 
-/** Reads the files and texts of a configuration. */
 function readFiles(config: TlsConfig): Pems {
   return toPems(
     PARTS.map(({ part, file }) => {

@@ -22,6 +22,7 @@ import {
 import { readConfig, transportName } from "../config/config-schema.js";
 import { knownTypes } from "../json/any.js";
 import { type Hooks, isolateHooks, withHooks } from "./hooks.js";
+import { layered } from "./layered.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
 import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
@@ -212,12 +213,9 @@ export function createTransport(
   const transport = withRequestErrors(withDeadline);
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
-  const { unary, ...closable } = closing(observed, endpoint.name, createLazyController);
-  return {
-    ...closable,
-    unary: (method, signal, timeoutMs, header, message, contextValues) =>
-      unary(method, signal, timeoutMs, snapshot(header), snapshotData(message), contextValues),
-  };
+  return layered(closing(observed, endpoint.name, createLazyController), {
+    unary: (call, next) => next({ ...call, header: snapshot(call.header), message: snapshotData(call.message) }),
+  });
 }
 
 /**
@@ -284,7 +282,6 @@ function overNodes(
   return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
 }
 
-/** The options that all transports share. Omitted ones have the configuration's defaults. */
 interface SharedOptions extends TransportOptions {
   /** Time limits, in milliseconds: `connectMs`, `callMs`, `idleMs`. */
   readonly timeouts?: ClientConfig["timeouts"];

@@ -1,5 +1,4 @@
-export { type CoreOptions, coreMethods } from "../../../src/node/core/core-service.js";
-export { stateMethods } from "../../../src/node/core/core-state-service.js";
+export { type CoreOptions, coreMethods, stateMethods } from "../../../src/node/core/core-service.js";
 export { createBlocks } from "../../../src/node/core/recent-blocks.js";
 export { createSpamPolicies } from "../../../src/node/core/spam-policies.js";
 export { busEventType } from "../../../src/node/data/event-bus.js";

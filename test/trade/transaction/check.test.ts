@@ -57,12 +57,39 @@ describe("other commands", () => {
     [{ voteSubmission: { proposalId: id } }, ["voteSubmission.value is required"]],
     [{ liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.001" } }, []],
     [
-      { liquidityProvisionAmendment: { marketId: id, fee: "x" } },
-      ['liquidityProvisionAmendment.fee must be a decimal number of at least 0 (got "x")'],
+      { liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "x" } },
+      ["liquidityProvisionSubmission.fee is not a valid value"],
+    ],
+    [
+      { delegateSubmission: { nodeId: id, amount: String(2n ** 256n) } },
+      ["delegateSubmission.amount must fit into 256 bits"],
     ],
     [{ liquidityProvisionCancellation: {} }, ["liquidityProvisionCancellation.marketId is required"]],
     [{ delegateSubmission: { nodeId: id } }, ["delegateSubmission.amount is required"]],
     [{ undelegateSubmission: { nodeId: id } }, ["undelegateSubmission.method is required"]],
+    // By core/delegation/engine.go, an amount of 0 takes back all.
+    [
+      { undelegateSubmission: { nodeId: id, amount: "0", method: "METHOD_NOW" } },
+      ["undelegateSubmission.amount must be positive (got 0)"],
+    ],
+    [
+      { delegateSubmission: { nodeId: id, amount: `+${2n ** 256n}` } },
+      ["delegateSubmission.amount must fit into 256 bits"],
+    ],
+    [
+      { updateMarginMode: { marketId: id, mode: "MODE_ISOLATED_MARGIN", marginFactor: "20" } },
+      ['updateMarginMode.marginFactor must be a decimal number above 0 and at most 1 (got "20")'],
+    ],
+    [
+      {
+        batchMarketInstructions: {
+          updateMarginMode: [{ marketId: id, mode: "MODE_ISOLATED_MARGIN", marginFactor: "20" }],
+        },
+      },
+      [
+        'batchMarketInstructions.updateMarginMode[0].marginFactor must be a decimal number above 0 and at most 1 (got "20")',
+      ],
+    ],
     [
       { transfer: { fromAccountType: 4, toAccountType: 4, to: id, asset: id, amount: "1" } },
       ["transfer must contain oneOff or recurring"],
@@ -84,20 +111,17 @@ describe("other commands", () => {
     [{ createReferralSet: { isTeam: true } }, ["createReferralSet.team is required"]],
     [{ createReferralSet: { isTeam: true, team: {} } }, ["createReferralSet.team.name is required"]],
     [
-      { updateReferralSet: { id, team: { name: "x".repeat(101) } } },
-      ["updateReferralSet.team.name must have at most 100 characters (got 101)"],
+      { updateReferralSet: { id, isTeam: true, team: { name: "x".repeat(101) } } },
+      ["updateReferralSet.team.name must be less than 100 characters"],
     ],
-    [{ applyReferralCode: {} }, ["applyReferralCode.id is required"]],
-    [{ joinTeam: { id: "7" } }, ['joinTeam.id must be 64 hex digits (got "7")']],
+    [{ applyReferralCode: {} }, ["applyReferralCode.id must be 64 hex digits"]],
+    [{ joinTeam: { id: "7" } }, ["joinTeam.id must be 64 hex digits"]],
     [{ updateMarginMode: { marketId: id, mode: "MODE_CROSS_MARGIN" } }, []],
     [
       { updateMarginMode: { marketId: id, mode: "MODE_ISOLATED_MARGIN" } },
-      ["updateMarginMode.marginFactor is required with MODE_ISOLATED_MARGIN"],
+      ["updateMarginMode.marginFactor margin factor must be defined when margin mode is isolated margin"],
     ],
-    [
-      { updatePartyProfile: { alias: "x".repeat(33) } },
-      ["updatePartyProfile.alias must have at most 32 characters (got 33)"],
-    ],
+    [{ updatePartyProfile: { alias: "x".repeat(33) } }, ["updatePartyProfile.alias is limited to 32 characters"]],
     [
       {
         submitAmm: {
@@ -109,13 +133,15 @@ describe("other commands", () => {
         },
       },
       [
-        "submitAmm.concentratedLiquidityParameters.lowerBound must be below base",
-        "submitAmm.concentratedLiquidityParameters.upperBound must be above base",
+        "submitAmm.concentratedLiquidityParameters.base should be a bigger value than lower_bound",
+        "submitAmm.concentratedLiquidityParameters.base should be a smaller value than upper_bound",
       ],
     ],
     [
       { amendAmm: { marketId: id } },
-      ['amendAmm.slippageTolerance must be a decimal number above 0 and at most 1 (got "")'],
+      [
+        "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently halts a v0.78.0 network",
+      ],
     ],
     [{ cancelAmm: { marketId: id } }, ["cancelAmm.method is required"]],
   ])("%j", (command, problems) => {

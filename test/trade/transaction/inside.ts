@@ -1,4 +1,3 @@
-export { isSpecified } from "../../../src/trade/transaction/check/index.js";
 export { searchNonces } from "../../../src/trade/transaction/proof-of-work-search.js";
 export { createRecentBlocks } from "../../../src/trade/transaction/recent-blocks.js";
 export type { ChainSettings } from "../../../src/trade/transaction/signing-chain.js";

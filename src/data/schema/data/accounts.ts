@@ -1,5 +1,4 @@
-import { seqNum, txHash, vegaTime } from "./common-columns.js";
-import type { TableFacts } from "./facts.js";
+import { seqNum, type TableFacts, txHash, vegaTime } from "./facts.js";
 
 export const balances: TableFacts = {
   key: ["vega_time", "account_id", "balance"],

@@ -1,5 +1,4 @@
-import type { WireEnum } from "./codes.js";
-import type { enums } from "./enums.js";
+import type { enums, WireEnum } from "./enums.js";
 
 /** The types of columns that are PostgreSQL's own, and `hugeint`, a domain: `numeric(1000,0)`. */
 export type ScalarType =
@@ -41,3 +40,18 @@ export interface TableFacts {
   readonly key: readonly string[];
   readonly columns: { readonly [name: string]: ColumnFacts };
 }
+
+export const txHash: ColumnFacts = {
+  type: "bytea",
+  description:
+    "Hash of the transaction that caused the row; empty if the network wrote it at the start or end of a block",
+};
+
+export const vegaTime: ColumnFacts = { type: "timestamptz", description: "Time of the block" };
+
+export const seqNum: ColumnFacts = { type: "int8", description: "Position of the event in its block" };
+
+export const syntheticTime: ColumnFacts = {
+  type: "timestamptz",
+  description: "Time of the block plus one microsecond for each position of the event in it, unique for each row",
+};

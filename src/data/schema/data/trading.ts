@@ -1,5 +1,4 @@
-import { seqNum, syntheticTime, txHash, vegaTime } from "./common-columns.js";
-import type { TableFacts } from "./facts.js";
+import { seqNum, syntheticTime, type TableFacts, txHash, vegaTime } from "./facts.js";
 
 export const orders: TableFacts = {
   key: ["vega_time", "seq_num"],

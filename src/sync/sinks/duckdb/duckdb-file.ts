@@ -225,7 +225,6 @@ export interface WriteGate {
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Creates a gate. */
 export function createWriteGate(): WriteGate {
   let last: Promise<unknown> = Promise.resolve();
   let sharing = new Set<Promise<unknown>>();

@@ -63,7 +63,6 @@ export async function createLedger(
   }
 }
 
-/** Reads the tables that syncs were asked for. */
 export async function readAsked(connection: DuckDBConnection): Promise<Map<TableName, bigint>> {
   if (!(await hasTable(connection, "tradewire_tables"))) {
     return new Map();
@@ -72,7 +71,6 @@ export async function readAsked(connection: DuckDBConnection): Promise<Map<Table
   return new Map(rows.map(([table, fromBlock]) => [tableOf(table), BigInt(String(fromBlock))]));
 }
 
-/** Changes the marks of the history. */
 export async function changeMarks(
   connection: DuckDBConnection,
   next: Parameters<NonNullable<Sink["markHistory"]>>[0],
@@ -95,7 +93,6 @@ async function hasTable(connection: DuckDBConnection, table: string): Promise<bo
   return tables.currentRowCount > 0;
 }
 
-/** Creates the error of a sink that holds another chain. */
 export function otherChainError(name: string, held: string, chainId: string): RequestError {
   return new RequestError(`${name} has chain ${quoted(held)}, not ${quoted(chainId)}`, {
     errorCode: "TW_CHAIN_MISMATCH",
@@ -156,7 +153,6 @@ export async function* readEntries(
   }
 }
 
-/** Reads the entries that overlap a unit. */
 export function overlappingEntries(
   connection: DuckDBConnection,
   { table, fromBlock, toBlock }: Unit,
@@ -165,7 +161,6 @@ export function overlappingEntries(
   return select(connection, where, [table, toBlock, fromBlock]);
 }
 
-/** Inserts an entry. */
 export async function insertEntry(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
   const { chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion } = entry;
   const unit = [chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion];
@@ -175,7 +170,6 @@ export async function insertEntry(connection: DuckDBConnection, entry: LedgerEnt
   );
 }
 
-/** Deletes an entry and its rows. */
 export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const removed = await connection.run(

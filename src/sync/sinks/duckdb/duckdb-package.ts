@@ -73,7 +73,6 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
 ];
 const OTHER = "Check the file, the disk and the permissions.";
 
-/** Converts an error of DuckDB to an error of the sink. */
 export function duckdbError(reason: unknown, where: string): TradewireError {
   if (reason instanceof TradewireError) {
     return reason;

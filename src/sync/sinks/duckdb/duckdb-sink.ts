@@ -12,8 +12,10 @@ import {
   reportAddedColumns,
   reportUnknownPart,
   rowsSql,
+  type SpooledCsv,
   unitName,
   unknownValuesSql,
+  withSpooled,
 } from "./csv-columns.js";
 import { type DuckdbFile, notOpenError, openDuckdbFile } from "./duckdb-file.js";
 import {
@@ -37,7 +39,6 @@ import {
   tableColumns,
   unitClaimedError,
 } from "./duckdb-tables.js";
-import { type SpooledCsv, withSpooled } from "./spooled-csv.js";
 
 /** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
@@ -50,7 +51,6 @@ export interface DuckdbSinkOptions {
 /** DuckDB's default memory limit. */
 export const MEMORY_LIMIT = "1GiB";
 
-/** The resources of an open sink. */
 interface Opened {
   readonly database: DuckdbFile;
   /** `undefined` if the sink was only inspected. */

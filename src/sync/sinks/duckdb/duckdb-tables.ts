@@ -6,8 +6,7 @@ import type { TableName } from "../../../data/schema/table-names.js";
 import type { TableColumn } from "../../../data/schema/table-schema.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../sink-columns.js";
-import { duckdbType, literal, unitName } from "./csv-columns.js";
-import type { SpooledCsv } from "./spooled-csv.js";
+import { duckdbType, literal, type SpooledCsv, unitName } from "./csv-columns.js";
 
 const FROM_BLOCK_COLUMN: TableColumn = {
   name: FROM_BLOCK,
@@ -40,7 +39,6 @@ export async function createTable(connection: DuckDBConnection, table: TableName
   }
 }
 
-/** Returns the statement that creates a table. */
 export function newTableSql(table: TableName): string {
   const columns = sinkColumns(table).map((column): TableColumn => {
     const { name, description, nullable, since } = column;
@@ -51,7 +49,6 @@ export function newTableSql(table: TableName): string {
   });
 }
 
-/** Lists the columns of a table. */
 export async function tableColumns(connection: DuckDBConnection, table: TableName): Promise<string[]> {
   const rows = await connection.runAndReadAll(
     `SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' ORDER BY column_index`,
@@ -62,7 +59,6 @@ export async function tableColumns(connection: DuckDBConnection, table: TableNam
     .filter((name) => name !== FROM_BLOCK);
 }
 
-/** Adds a column to a table. */
 export async function addColumn(
   connection: DuckDBConnection,
   table: TableName,

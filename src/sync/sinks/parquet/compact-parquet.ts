@@ -45,7 +45,6 @@ export interface Compacted {
   readonly busy: number;
 }
 
-/** The resources of a compaction. */
 interface CompactionContext {
   readonly layout: FolderLayout;
   readonly engine: ParquetEngine;

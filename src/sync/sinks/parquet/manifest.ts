@@ -33,7 +33,6 @@ export type EntryJson = v.InferOutput<typeof entryJson>;
 // The name `case` is part of the stored format.
 const lineJson = jsonObject({ case: v.picklist(["loaded", "removed"]), ...entryJson.entries });
 
-/** A line of a manifest. */
 interface Line {
   readonly kind: "loaded" | "removed";
   readonly entry: LedgerEntry;
@@ -170,7 +169,6 @@ function readLine(path: string, text: string): Line | undefined {
   }
 }
 
-/** Converts an entry of the ledger to its JSON. */
 export function toJson(entry: LedgerEntry): EntryJson {
   return {
     chain_id: entry.chainId,
@@ -187,7 +185,6 @@ export function toJson(entry: LedgerEntry): EntryJson {
   };
 }
 
-/** Converts the JSON of an entry to the entry. */
 export function fromJson(json: EntryJson): LedgerEntry {
   return {
     chainId: json.chain_id,

@@ -126,7 +126,6 @@ export async function appendLines(path: string, lines: readonly string[]): Promi
   }
 }
 
-/** Syncs a file to disk. */
 export async function syncFile(path: string): Promise<void> {
   const file = await onPath(path, open(path, "r+"));
   await onPath(path, file.sync()).finally(() => file.close());
@@ -189,7 +188,6 @@ async function rememberAsked({ asked }: FolderLayout, tables: readonly TableName
   }
 }
 
-/** Reads the tables that syncs were asked for. */
 export async function readAsked(folder: string): Promise<Map<TableName, bigint>> {
   const found = new Map<TableName, bigint>();
   for (const table of tableNames) {

@@ -21,7 +21,6 @@ export interface ParquetSinkOptions {
   readonly memoryLimit?: string | undefined;
 }
 
-/** The resources of an open sink. */
 interface Opened extends WriterContext {
   /** `undefined` if the sink was only inspected. */
   readonly rules: SinkOpening | undefined;

@@ -17,10 +17,10 @@ import {
   rowsSql,
   unitName,
   unknownValuesSql,
+  withSpooled,
 } from "../duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
-import { withSpooled } from "../duckdb/spooled-csv.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
 import { type FolderLayout, syncFile } from "./parquet-folder.js";
@@ -80,7 +80,6 @@ export async function writeUnit(
   });
 }
 
-/** Counts the rows in the file of a unit. */
 export async function countUnit({ layout, engine }: WriterContext, entry: LedgerEntry): Promise<bigint> {
   const path = layout.file(entry);
   if (!(await fileExists(path))) {
@@ -92,7 +91,6 @@ export async function countUnit({ layout, engine }: WriterContext, entry: Ledger
   });
 }
 
-/** Compares the file of a unit with the rows of the node. */
 export async function compareUnit(
   { layout, engine }: WriterContext,
   entry: LedgerEntry,
@@ -133,7 +131,6 @@ export interface ParquetEngine {
   close(): Promise<void>;
 }
 
-/** Creates an in-memory DuckDB. */
 export function engineIn(name: string, folder: string, memoryLimit: string): ParquetEngine {
   let starting: Promise<{ instance: DuckDBInstance; spill: string }> | undefined;
 
@@ -190,7 +187,6 @@ export function copySql(
 /** The number of rows in a row group, the unit that readers can skip: DuckDB's default. */
 const ROW_GROUP_SIZE = 122_880;
 
-/** Returns the call that reads a Parquet file. */
 function readParquetSql(path: string): string {
   return `read_parquet(${fileLiteral(path)}, hive_partitioning = false)`;
 }

@@ -254,7 +254,6 @@ async function removeFiles(paths: readonly string[]): Promise<void> {
   }
 }
 
-/** Reports whether a file exists. */
 export function fileExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
 import { SinkError } from "../../../base/errors/index.js";
-import { findUntrusted, type TrustedSchema } from "../../../base/postgres/untrusted-object.js";
+import { findUntrusted, type TrustedSchema } from "../../../base/postgres.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 
 /**
@@ -66,7 +66,6 @@ const TYPES = `
   FROM pg_type t LEFT JOIN pg_enum e ON e.enumtypid = t.oid
   WHERE t.typnamespace = $1::oid AND t.typtype IN ('d', 'e') GROUP BY t.typname`;
 
-/** Reads the content of the sink's schema. */
 export async function readCatalog(client: PoolClient, schema: string): Promise<Catalog> {
   const columns = await client.query<{ table: string; column: string; nullable: boolean }>(COLUMNS, [schema]);
   const indexes = await client.query<{ table: string; index: string; primary: boolean }>(INDEXES, [schema]);
@@ -85,7 +84,6 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
   };
 }
 
-/** Returns the oid of a schema. */
 export async function schemaOid(client: PoolClient, name: string): Promise<string | undefined> {
   const { rows } = await client.query<{ oid: string }>("SELECT oid::text FROM pg_namespace WHERE nspname = $1", [name]);
   return rows[0]?.oid;

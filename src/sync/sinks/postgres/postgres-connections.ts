@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { CanceledError, RequestError } from "../../../base/errors/index.js";
-import { valueTypes } from "../../../base/postgres/value-types.js";
+import { valueTypes } from "../../../base/postgres.js";
 import { linkedController, onAbort } from "../../../base/signal/abort.js";
 import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
@@ -25,7 +25,6 @@ export interface Connections extends AsyncDisposable {
   ): Promise<T>;
 }
 
-/** How many transactions of a pool may run at a time. */
 interface PoolSlots {
   readonly loading: Slots;
   readonly spare: Slots;
@@ -176,7 +175,6 @@ function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   });
 }
 
-/** Keeps lost connections of a pool from ending the process. */
 export function surviveLoss(pool: Pool): void {
   pool.on("error", () => undefined); // Lost while idle, for example because the server restarted: the pool has dropped it.
   // Lost before the caller could listen. Its first statement fails, too.
@@ -199,7 +197,6 @@ interface Slots {
   give(): void;
 }
 
-/** Creates slots. */
 function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   let free = count;

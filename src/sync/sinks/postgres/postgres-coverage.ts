@@ -231,7 +231,6 @@ function blocksOf(segments: readonly Segment[], { low, high }: SegmentIndexes): 
   return { fromBlock: segments[low]?.fromBlock ?? 0n, toBlock: segments[high]?.toBlock ?? -1n };
 }
 
-/** Returns the indexes of the segments that are completely within a range. */
 function indexesWithin(segments: readonly Segment[], { fromBlock, toBlock }: CoverageQuery["range"]): SegmentIndexes {
   const low = segments.findIndex((segment) => fromBlock <= segment.fromBlock);
   const high = segments.findLastIndex((segment) => segment.toBlock <= toBlock);

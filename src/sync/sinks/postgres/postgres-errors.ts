@@ -76,7 +76,6 @@ export class FetchError extends Error {
   }
 }
 
-/** Reports whether an error is a response of PostgreSQL. */
 export function isServerError(reason: unknown): reason is ServerError & Error {
   return (
     isError(reason) &&

@@ -72,7 +72,6 @@ export async function changeMarks(
   }
 }
 
-/** Remembers that tables were asked for. */
 export async function rememberAsked(
   client: PoolClient,
   within: string,
@@ -86,7 +85,6 @@ export async function rememberAsked(
   );
 }
 
-/** Reads the tables that syncs were asked for. */
 export async function readAsked(client: PoolClient, within: string): Promise<Map<TableName, bigint>> {
   const there = await client.query("SELECT WHERE to_regclass($1) IS NOT NULL", [`${within}.tradewire_tables`]);
   if (there.rowCount === 0) {

@@ -19,9 +19,8 @@ import {
   readChain,
   readIdentity,
 } from "./postgres-ledger.js";
-import type { PostgresPool } from "./postgres-pool.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
-import { parseTarget, type Target } from "./postgres-target.js";
+import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
 import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 
@@ -71,7 +70,6 @@ export interface PostgresSink extends Required<Sink> {
 /** The number of ledger entries in a page. */
 const PAGE = 1000;
 
-/** The state of an opened sink. */
 interface Opened {
   readonly connections: Connections;
   /** The schema's oid; `undefined` if the sink was opened by `inspect` and holds no history yet. */

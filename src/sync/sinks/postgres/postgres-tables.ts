@@ -71,7 +71,6 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   }
 }
 
-/** Creates the primary keys and indexes of tables that lack them. */
 export async function createIndexes(
   client: PoolClient,
   { number, within }: { readonly number: string; readonly within: string },
@@ -106,7 +105,6 @@ async function lockIndexes(client: PoolClient, within: string): Promise<void> {
 /** The server's memory limit for the creation of an index. */
 const INDEX_MEMORY = "256MB";
 
-/** Creates the indexes for common queries that a table lacks. */
 export async function createQueryIndexes(
   client: PoolClient,
   { number, within }: { readonly number: string; readonly within: string },
@@ -128,7 +126,6 @@ export async function createQueryIndexes(
   return missing.length;
 }
 
-/** Returns the statement that adds the primary key of a table. */
 function keySql(table: TableName, prefix: string, partitionedBy: readonly string[] = []): string {
   const { key } = sinkSchema(table);
   const columns = [...key, ...partitionedBy.filter((column) => !key.includes(column))];
@@ -143,7 +140,6 @@ function unitIndexSql(table: TableName, prefix: string): string {
   return `CREATE INDEX ${unitIndex(table)} ON ${prefix}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
 }
 
-/** Lists the relations and types of the schema that a sync uses. */
 export function usedNames(tables: readonly TableName[]): string[] {
   const types = tables.flatMap((table) =>
     sinkSchema(table).columns.flatMap(({ type, values }) => (values !== undefined || type === "hugeint" ? [type] : [])),
@@ -249,14 +245,12 @@ const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string
   blocks: [["height"]],
 };
 
-/** An index for common queries. */
 interface QueryIndex {
   readonly name: string;
   /** The statement that creates it. */
   readonly sql: string;
 }
 
-/** Lists the indexes of a table for common queries. */
 function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
   return (QUERY_INDEXES[table] ?? []).map((columns) => {
     const name = `${table}_by_${columns.join("_")}`;

@@ -4,7 +4,6 @@ import { quoted } from "../../../base/errors/error-text.js";
 import { RequestError } from "../../../base/errors/index.js";
 import { invalidValueError } from "../../../base/input/assert.js";
 import { identifier } from "../sink-columns.js";
-import type { PostgresPool } from "./postgres-pool.js";
 
 /** A PostgreSQL database, and a schema in it. */
 export interface Target {
@@ -159,4 +158,18 @@ function readPem(path: string, of: string): string {
       cause,
     });
   }
+}
+
+/** The members of a pool of the package `pg` that a sink uses, so that only users of `pg` need its types. */
+export interface PostgresPool {
+  readonly options: {
+    readonly max: number;
+    readonly connectionString?: string | undefined;
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+    readonly database?: string | undefined;
+    readonly password?: unknown;
+  };
+  connect(): Promise<object>;
+  on(event: "error", listener: (error: Error) => void): unknown;
 }

@@ -172,7 +172,6 @@ async function lockUnit(client: PoolClient, schema: string, { table, fromBlock, 
   return others.rowCount === 0;
 }
 
-/** Counts the rows that came with a unit. */
 export async function countRows(
   client: PoolClient,
   within: string,

@@ -122,7 +122,6 @@ function readColumns(
   });
 }
 
-/** Counts the values of an enum type. */
 function countValues(connections: Connections, within: string, type: string, signal: AbortSignal): Promise<number> {
   return connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
     const { rows } = await client.query<{ count: number }>(

@@ -25,7 +25,6 @@ export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at
   }
 }
 
-/** Checks the messages of a list. */
 export function* listProblems<T>(
   messages: readonly T[],
   at: string,
@@ -57,7 +56,7 @@ export const whole: Rule<string> = (value) => {
 };
 
 /** A decimal number that is not negative. */
-export const decimal: Rule<string> = (value) => {
+const decimal: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
@@ -114,18 +113,10 @@ export function known(values: object): (value: number | undefined) => string | u
 export const nonEmpty: Rule<string> = (value) => (value === "" ? "is required" : undefined);
 
 /** A label for people to read. */
-export const reference: Rule<string> = (value) => atMost(100)(value);
-
-/** Creates a rule for a text of limited length. */
-export function atMost(characters: number): Rule<string> {
-  return (value) =>
-    [...value].length > characters
-      ? `must have at most ${characters} characters (got ${[...value].length})`
-      : undefined;
-}
-
-/** A part of a message that must be present. */
-export const present: Rule<object | undefined> = (value) => (value === undefined ? "is required" : undefined);
+export const reference: Rule<string> = (value) => {
+  const { length } = [...value];
+  return length > 100 ? `must have at most 100 characters (got ${length})` : undefined;
+};
 
 function isDecimal(value: string): boolean {
   return /^(\d+(\.\d*)?|\.\d+)$/.test(value);

@@ -8,7 +8,7 @@ type Command = InputData["command"];
  * and each validator then fails when it executes the amendment (v0.78.0, `VerifyAMMBounds` in
  * `core/execution/future/market.go`).
  */
-export const HALTING_AMENDMENT = "is required: without it, the amendment permanently halts a v0.78.0 network";
+const HALTING_AMENDMENT = "is required: without it, the amendment permanently halts a v0.78.0 network";
 
 /**
  * Why a cancellation of stop orders in a batch has to name its market. On its own, a cancellation without a market cancels

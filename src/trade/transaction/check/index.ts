@@ -1,9 +1,18 @@
-import type { BatchMarketInstructions } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../../gen/vega/commands/v1/transaction_pb.js";
+import type { BatchMarketInstructions, UpdateMarginMode } from "../../../../gen/vega/commands/v1/commands_pb.js";
 import { assertObject } from "../../../base/input/assert.js";
-import { type Command, listProblems, type Problem } from "./field-rules.js";
+import {
+  type Command,
+  fieldProblems,
+  listProblems,
+  optional,
+  type Problem,
+  positiveWhole,
+  upToOne,
+  whole,
+} from "./field-rules.js";
 import { haltingProblem } from "./halting-commands.js";
 import { batchEntryProblems, networkProblems } from "./network/index.js";
+import { MESSAGE } from "./network/network-rules.js";
 import {
   orderAmendmentProblems,
   orderCancellationProblems,
@@ -11,14 +20,14 @@ import {
   stopOrdersCancellationProblems,
   stopOrdersProblems,
 } from "./order-commands.js";
-import { marginModeProblems, otherProblems } from "./party-commands.js";
+import { transferProblems, withdrawalProblems } from "./transfer-commands.js";
 
 export type { Problem } from "./field-rules.js";
 export { type NetworkProblem, networkProblems } from "./network/index.js";
 
 /**
- * Checks a command, as far as that is possible without the network's state: by the rules of the API documentation,
- * and by those of the network's own check (`commands/` of v0.78.0).
+ * Checks a command, as far as that is possible without the network's state: orders,
+ * transfers and withdrawals by the rules of the API documentation, and every command by those of the network's own check (`commands/` of v0.78.0).
  *
  * The network may still refuse a command without a problem here, or fail to execute it.
  *
@@ -36,7 +45,7 @@ export { type NetworkProblem, networkProblems } from "./network/index.js";
 export function commandProblems(command: Command): readonly Problem[] {
   assertObject("command", command);
   assertObject("command.value", command.value);
-  const specified = isSpecified(command.case) ? [...specifiedProblems(command)] : [];
+  const specified = [...specifiedProblems(command)];
   const halting = haltingProblem(command);
   if (specified.length > 0) {
     return specified;
@@ -46,8 +55,17 @@ export function commandProblems(command: Command): readonly Problem[] {
   }
   const found = networkProblems(command);
   const entries = command.case === "batchMarketInstructions" ? [...batchEntryProblems(command.value)] : [];
-  return [...found, ...entries].map(({ path, message }) => ({ path, message }));
+  return [...found, ...entries].map(({ path, message }) => ({ path, message: IN_OUR_WORDS.get(message) ?? message }));
 }
+
+/** The network's texts that do not say what was expected. */
+const IN_OUR_WORDS: ReadonlyMap<string, string> = new Map([
+  [MESSAGE.id, "must be 64 hex digits"],
+  [MESSAGE.publicKey, "must be 64 hex digits"],
+  [MESSAGE.notAnInteger, "must be a whole number"],
+  [MESSAGE.notANumber, "must be a number"],
+  [MESSAGE.notAFloat, "must be a decimal number"],
+]);
 
 function specifiedProblems(command: Command): Iterable<Problem> {
   switch (command.case) {
@@ -63,8 +81,32 @@ function specifiedProblems(command: Command): Iterable<Problem> {
       return stopOrdersCancellationProblems(command.value, command.case);
     case "batchMarketInstructions":
       return batchProblems(command.value, command.case);
+    case "transfer":
+      return transferProblems(command.value, command.case);
+    case "withdrawSubmission":
+      return withdrawalProblems(command.value, command.case);
+    case "undelegateSubmission": // The network takes 0 for all, and the empty text for an error.
+      return fieldProblems(command.value, { amount: optional(positiveWhole) }, command.case);
+    case "updateMarginMode":
+      return marginModeProblems(command.value, command.case);
     default:
-      return otherProblems(command);
+      return amountProblems(command);
+  }
+}
+
+/** Checks a margin factor. The network takes larger ones, and locks as many times the value of all orders. */
+function marginModeProblems({ marginFactor = "" }: UpdateMarginMode, at: string): Iterable<Problem> {
+  return fieldProblems({ marginFactor }, { marginFactor: optional(upToOne) }, at);
+}
+
+/** Checks the size of amounts, which the network's check does not. */
+function* amountProblems({ case: at, value }: Command): Generator<Problem> {
+  for (const name of ["amount", "commitmentAmount"]) {
+    const amount: unknown = Reflect.get(value, name);
+    const message = typeof amount === "string" && /^\+?\d+$/.test(amount) ? whole(amount.replace("+", "")) : undefined;
+    if (message !== undefined) {
+      yield { path: `${at}.${name}`, message };
+    }
   }
 }
 
@@ -94,27 +136,4 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
     }
     amended.add(orderId);
   }
-}
-
-/** The commands that a network knows in addition to those that this module checks. */
-const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
-  "proposalSubmission",
-  "batchProposalSubmission",
-  "announceNode",
-  "nodeVote",
-  "nodeSignature",
-  "chainEvent",
-  "keyRotateSubmission",
-  "stateVariableProposal",
-  "validatorHeartbeat",
-  "ethereumKeyRotateSubmission",
-  "protocolUpgradeProposal",
-  "issueSignatures",
-  "oracleDataSubmission",
-  "delayedTransactionsWrapper",
-]);
-
-/** Returns whether the API documentation describes a command. */
-export function isSpecified(name: InputData["command"]["case"]): boolean {
-  return name !== undefined && !BESIDE_SPECIFICATION.has(name);
 }

@@ -38,7 +38,6 @@ const MAX_SIZE = (2n ** 63n - 1n) / 2n;
 /** Orders of these kinds never rest on the book. */
 const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
 
-/** Checks an order. */
 export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
   yield* orderProblemsWithoutSize(order, at);
   yield* fieldProblems(order, { size: both(positive, notTooLarge) }, at);
@@ -119,12 +118,10 @@ function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generato
   }
 }
 
-/** Checks the cancellation of orders. */
 export function orderCancellationProblems(cancellation: OrderCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { orderId: optional(identifier), marketId: optional(identifier) }, at);
 }
 
-/** Checks the amendment of an order. */
 export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { timeInForce, expiresAt, sizeDelta, size } = amendment;
@@ -163,7 +160,6 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
   }
 }
 
-/** Checks the submission of stop orders. */
 export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string): Generator<Problem> {
   const { risesAbove, fallsBelow } = submission;
   if (risesAbove === undefined && fallsBelow === undefined) {
@@ -190,7 +186,6 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   }
 }
 
-/** Checks the cancellation of stop orders. */
 export function stopOrdersCancellationProblems(cancellation: StopOrdersCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { marketId: optional(identifier), stopOrderId: optional(identifier) }, at);
 }

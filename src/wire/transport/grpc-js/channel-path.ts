@@ -6,11 +6,10 @@ import { isConnecting, markConnecting } from "../../../base/errors/network-failu
 import type { GrpcConfig } from "../../config/client-config.js";
 import { proxyFor } from "../../config/proxy.js";
 import { toConnectError } from "../call-failure.js";
-import { connectionOptions } from "../connection-options.js";
 import { connectSignal, enterTunnel } from "../connector.js";
 import { silentProxy, unreachableProxy } from "../proxy-tunnel.js";
 import { createTlsSource, type TlsMaterial } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
+import { connectionOptions, type TransportSettings } from "../transport-types.js";
 
 /** How the connections of channels reach a server: through a proxy if there is one, and with TLS for `https:`. */
 export interface ChannelPath {
@@ -25,7 +24,6 @@ export interface ChannelPath {
   explain(error: ConnectError): ConnectError;
 }
 
-/** How far the latest attempt to connect has come. */
 type AttemptState =
   /** To the target. */
   | { readonly kind: "connecting" }

@@ -3,13 +3,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
 import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../../base/errors/call-errors.js";
 import { brokenAnswerError, CallError } from "../call-failure.js";
-import { foreignTypeOf } from "../grpc-content-type.js";
+import { foreignTypeOf } from "../grpc-headers.js";
 import { createChangeSignal, type MessageCall } from "../message-call.js";
 import { statusError, toHeaders } from "./grpc-js-status.js";
 
 type RawCall = ReturnType<Channel["createCall"]>;
 
-/** The state of a call. */
 type CallState =
   /** No header has arrived. */
   | { readonly kind: "waiting" }
@@ -152,7 +151,6 @@ export function startGrpcJsCall(
   };
 }
 
-/** The received part of a response. */
 interface Response {
   readonly header: Headers | undefined;
   readonly trailer: Headers;

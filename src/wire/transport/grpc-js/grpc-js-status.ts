@@ -216,7 +216,6 @@ export function toMetadata(headers: Headers): Metadata {
   return metadata;
 }
 
-/** Converts gRPC metadata to headers. */
 export function toHeaders(metadata: Metadata): Headers {
   const headers = new Headers();
   for (const [key, values] of Object.entries(metadata.toJSON())) {

@@ -4,11 +4,16 @@ import { connectTimeoutError } from "../../../base/errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, startImmediate, unixMs } from "../../../base/runtime/index.js";
 import { createActiveSet } from "../../../base/signal/collections.js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { MAX_IDLE_MS, pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
 import { createMessageTransport, protoCodec } from "../message-call.js";
-import type { ClosableTransport, TransportSettings } from "../transport-types.js";
-import { USER_AGENT } from "../user-agent.js";
+import {
+  type ClosableTransport,
+  MAX_IDLE_MS,
+  pingReplyMs,
+  SUSPECT_AFTER_MS,
+  type TransportSettings,
+  USER_AGENT,
+} from "../transport-types.js";
 import { type ChannelPath, createChannelPath } from "./channel-path.js";
 import { sessionOf, startGrpcJsCall, streamOf } from "./grpc-js-call.js";
 import { toMetadata } from "./grpc-js-status.js";

@@ -110,7 +110,6 @@ function grow(buffer: Uint8Array, used: number, size: number): Uint8Array {
   return larger;
 }
 
-/** Writes a frame. */
 export function writeFrame({ isCompressed, bytes }: Frame): Uint8Array {
   const frame = Buffer.allocUnsafe(FRAME_HEADER_SIZE + bytes.length);
   frame.writeUInt8(isCompressed ? COMPRESSED_FLAG : 0);

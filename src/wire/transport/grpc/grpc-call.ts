@@ -8,16 +8,22 @@ import {
 import { ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../../gen/client/google/rpc/status_pb.js";
-import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../../base/errors/call-errors.js";
-import { isBytes } from "../../../base/input/is-bytes.js";
+import {
+  BROKEN_COMPRESSION,
+  messageTooLarge,
+  TRUNCATED_RESPONSE,
+  UNEXPECTED_COMPRESSION,
+  unexpectedContentType,
+} from "../../../base/errors/call-errors.js";
+import { hasErrorCode } from "../../../base/errors/node-errors.js";
+import { isBytes } from "../../../base/input/assert.js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { decodeMessage } from "../../json/envelope.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
-import { foreignTypeOf } from "../grpc-content-type.js";
+import { foreignTypeOf } from "../grpc-headers.js";
 import { limitInterimResponses } from "../http2-liveness.js";
 import { createChangeSignal, type MessageCall } from "../message-call.js";
 import { createFrameReader, FRAME_HEADER_SIZE, type Frame, writeFrame } from "./frames.js";
-import { assertKnownCompression, compress, decompress, GZIP } from "./message-compression.js";
 
 /** The size of the frames that are buffered before they are read, in bytes. Beyond it, the stream is paused. */
 const HIGH_WATER_MARK = 64 * 1024;
@@ -54,7 +60,6 @@ type CallState =
       readonly isRead: boolean;
     };
 
-/** The received part of a response. */
 interface Response {
   header: Headers | undefined;
   readonly trailer: Headers;
@@ -314,7 +319,6 @@ function createFrameBuffer() {
 
 type ResponseFields = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
-/** Handles what arrives on a stream. */
 interface StreamListener {
   /** Called before each of the others, whenever bytes arrive. */
   onReceive(): void;
@@ -432,7 +436,6 @@ function errorIn({ header = new Headers(), trailer, isContinued, hasBody }: Resp
   return error === undefined || hasBody ? error : addFacts(error, { isNodeStatus: true });
 }
 
-/** Adds the fields of a header or a trailer to headers. */
 function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
   repairStatus(fields);
   for (const [name, value] of Object.entries(fields)) {
@@ -460,5 +463,52 @@ function repairStatus(fields: IncomingHttpHeaders): void {
     }
   } catch {
     delete fields[DETAILS];
+  }
+}
+
+/** The compression that messages may have in both directions, by gRPC's name. */
+export const GZIP = "gzip";
+
+/** The size of the parts that a message is decompressed in, in bytes. */
+const MAX_PART_BYTES = 256 * 1024;
+const MIN_PART_BYTES = 1024;
+
+/** Loads zlib with the first message that needs it: most calls have none. */
+const zlib = () => process.getBuiltinModule("node:zlib");
+
+/**
+ * Checks the compression of a response.
+ *
+ * @throws `CallError` if it is neither `gzip` nor `identity`
+ */
+function assertKnownCompression(encoding: string | null): void {
+  if (encoding !== null && encoding !== GZIP && encoding !== "identity") {
+    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
+  }
+}
+
+function compress(message: Uint8Array): Frame {
+  return { isCompressed: true, bytes: zlib().gzipSync(message) };
+}
+
+/**
+ * Decompresses a message if it is compressed. It stops at the limit, however far the rest would expand.
+ *
+ * @throws `CallError` if the message is larger than the limit, if its data is corrupt, or if `encoding` is not `gzip`
+ */
+function decompress({ isCompressed, bytes }: Frame, encoding: string | null, maxMessageBytes: number): Uint8Array {
+  if (!isCompressed) {
+    return bytes;
+  }
+  if (encoding !== GZIP) {
+    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
+  }
+  const chunkSize = Math.min(Math.max(4 * bytes.length, MIN_PART_BYTES), MAX_PART_BYTES);
+  try {
+    return zlib().gunzipSync(bytes, { chunkSize, maxOutputLength: maxMessageBytes });
+  } catch (reason) {
+    throw hasErrorCode(reason, "ERR_BUFFER_TOO_LARGE")
+      ? brokenAnswerError(messageTooLarge("limits.maxMessageBytes", maxMessageBytes))
+      : brokenAnswerError(BROKEN_COMPRESSION, reason);
   }
 }

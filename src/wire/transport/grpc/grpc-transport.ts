@@ -2,13 +2,11 @@ import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
 import { beforeSendKey, receiveListener } from "../call-context.js";
-import { formatTimeout } from "../grpc-timeout.js";
+import { formatTimeout } from "../grpc-headers.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
-import type { ClosableTransport, TransportSettings } from "../transport-types.js";
-import { USER_AGENT } from "../user-agent.js";
-import { startGrpcCall } from "./grpc-call.js";
+import { type ClosableTransport, type TransportSettings, USER_AGENT } from "../transport-types.js";
+import { GZIP, startGrpcCall } from "./grpc-call.js";
 import { createSessions } from "./http2-sessions.js";
-import { GZIP } from "./message-compression.js";
 
 /**
  * Creates a Connect transport over gRPC on HTTP/2, without the layers around it.

@@ -14,11 +14,10 @@ import { destroyAfterInput } from "../../../base/runtime/http2-session.js";
 import { monotonicMs, startTimer } from "../../../base/runtime/index.js";
 import { onAbort } from "../../../base/signal/abort.js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { type Connector, connectSignal, createConnector } from "../connector.js";
 import { createLivenessCheck, pingSession, pingUnanswered } from "../http2-liveness.js";
 import { createTlsSource } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
+import { pingReplyMs, SUSPECT_AFTER_MS, type TransportSettings } from "../transport-types.js";
 
 /** The idle time after which a connection is pinged before it is used again, in milliseconds. */
 const FRESH_MS = 60_000;
@@ -170,7 +169,6 @@ export function createSessions(
   };
 }
 
-/** The shared state of the sessions with one server. */
 interface Shared {
   readonly authority: string;
   readonly connector: Connector;
@@ -198,7 +196,6 @@ async function openSession(shared: Shared, withinMs: number): Promise<Session> {
   }
 }
 
-/** Starts a session on an open connection. */
 function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Promise<Session> {
   const { authority, windowBytes, pings, all } = shared;
   return new Promise((resolve, reject) => {

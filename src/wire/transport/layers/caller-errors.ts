@@ -1,5 +1,6 @@
 import { ConnectError, type Interceptor, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import { mapStreamErrors } from "../../../base/errors/call-errors.js";
+import { layered } from "../layered.js";
 import { handleStream } from "../message-streams.js";
 import type { ClosableTransport } from "../transport-types.js";
 
@@ -35,19 +36,18 @@ export function markInterceptorErrors(interceptor: Interceptor): Interceptor {
 
 /** Returns a transport whose calls fail with the same error that their requests throw. */
 export function withRequestErrors(transport: ClosableTransport): ClosableTransport {
-  return {
-    ...transport,
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      if (method.methodKind === "server_streaming") {
-        return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+  return layered(transport, {
+    async stream(call, next) {
+      if (call.method.methodKind === "server_streaming") {
+        return next(call);
       }
       let requestError: { readonly reason: unknown } | undefined;
-      const requests = requestsOf(input, (reason) => {
+      const requests = requestsOf(call.message, (reason) => {
         requestError ??= { reason };
         throw reason;
       });
       const onError = (reason: unknown): never => {
-        if (requestError === undefined || signal?.aborted === true) {
+        if (requestError === undefined || call.signal?.aborted === true) {
           throw reason; // Requests that end by the call's signal may throw then.
         }
         if (isObject(requestError.reason)) {
@@ -55,9 +55,7 @@ export function withRequestErrors(transport: ClosableTransport): ClosableTranspo
         }
         throw requestError.reason;
       };
-      const response = await transport
-        .stream(method, signal, timeoutMs, header, requests, contextValues)
-        .catch(onError);
+      const response = await next({ ...call, message: requests }).catch(onError);
       const message = handleStream(response.message, {
         onEnd: () => undefined,
         onError,
@@ -67,7 +65,7 @@ export function withRequestErrors(transport: ClosableTransport): ClosableTranspo
       });
       return { ...response, message };
     },
-  };
+  });
 }
 
 /** Returns requests for Connect, which ends them with `throw` and accepts none without that method. */

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { type LazyController, onAbort } from "../../../base/signal/abort.js";
 import { createActiveSet } from "../../../base/signal/collections.js";
+import { type AnyCall, layered } from "../layered.js";
 import { handleStream } from "../message-streams.js";
 import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
@@ -24,7 +25,7 @@ export function closing(
   const callsInFlight = createActiveSet<() => void>();
   let closed: Promise<void> | undefined;
 
-  function begin(method: DescMethod, signal: AbortSignal | undefined) {
+  function begin({ method, signal }: AnyCall) {
     if (closed !== undefined) {
       throw closedError("the client is closed, so nothing was sent", false, name, method);
     }
@@ -90,31 +91,29 @@ export function closing(
     };
   }
 
-  return {
-    async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const call = begin(method, signal);
+  return layered(transport, {
+    async unary(call, next) {
+      const { signal, whileOpen, done } = begin(call);
       try {
-        return await call.whileOpen(transport.unary(method, call.signal, timeoutMs, header, message, contextValues));
+        return await whileOpen(next({ ...call, signal }));
       } finally {
-        call.done();
+        done();
       }
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const call = begin(method, signal);
+    async stream(call, next) {
+      const { signal, whileOpen, done, abandon } = begin(call);
       const onError = (reason: unknown): never => {
-        call.done();
+        done();
         throw reason;
       };
-      const response = await call
-        .whileOpen(transport.stream(method, call.signal, timeoutMs, header, input, contextValues))
-        .catch(onError);
+      const response = await whileOpen(next({ ...call, signal })).catch(onError);
       const message = handleStream(response.message, {
-        next: (messages) => call.whileOpen(messages.next()),
-        onEnd: call.done,
+        next: (messages) => whileOpen(messages.next()),
+        onEnd: done,
         onError,
         async onReturn(messages) {
-          call.abandon();
+          abandon();
           await messages.return?.();
         },
       });
@@ -128,7 +127,7 @@ export function closing(
       }
       return closed;
     },
-  };
+  });
 }
 
 function closedError(summary: string, connected: boolean, transport: string, method: DescMethod): ConnectError {

@@ -15,13 +15,13 @@ import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/a
 import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
-import { callId, failedTransportsKey, maxWaitKey, remainingMs } from "../call-context.js";
+import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
+import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
-import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport } from "../transport-types.js";
 
 /** One of several transports, and its name in hooks and errors. */
@@ -60,7 +60,6 @@ export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlo
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }
 
-/** A transport that a call may use. */
 interface Candidate {
   readonly member: NodeMember;
   /** Whether it is in its cooldown, because it was unreachable. */
@@ -122,26 +121,28 @@ export function betweenNodes(
     gate,
   };
 
-  return {
-    unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
-      callInTurn(turns, { method, signal, contextValues }, ({ transport }, remaining) => {
+  return transportOf({
+    unary: (call) =>
+      callInTurn(turns, call, ({ transport }, remaining) => {
+        const { method, timeoutMs, contextValues } = call;
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
         const limitMs = shareMs(leftMs, remaining);
         if (isRepeatable(method, contextValues)) {
-          return transport.unary(method, signal, limitMs, header, message, contextValues);
+          return sendUnary(transport, { ...call, timeoutMs: limitMs });
         }
         // Once it was sent, it does not fall back, so that it has all the time.
         const values = withOwnContextValue(contextValues, maxWaitKey, limitMs);
-        return transport.unary(method, signal, shareMs(leftMs, []), header, message, values);
+        return sendUnary(transport, { ...call, timeoutMs: shareMs(leftMs, []), contextValues: values });
       }),
 
-    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+    async stream(call) {
+      const { method, contextValues } = call;
       if (method.methodKind !== "server_streaming") {
-        const requests = recordRequests(input);
+        const requests = recordRequests(call.message);
         const response = await callInTurn(
           turns,
-          { method, signal, contextValues },
-          ({ transport }) => transport.stream(method, signal, timeoutMs, header, requests.replay(), contextValues),
+          call,
+          ({ transport }) => sendStream(transport, { ...call, message: requests.replay() }),
           (error) => wasNeverSent(error) && requests.isComplete(),
         ).catch((reason: unknown) => {
           requests.end();
@@ -150,11 +151,9 @@ export function betweenNodes(
         requests.release();
         return response;
       }
-      const messages = await replayable(input);
-      return callInTurn(turns, { method, signal, contextValues }, async (member, [next]) => {
-        const response = await awaitFirstMessage(
-          await member.transport.stream(method, signal, timeoutMs, header, messages(), contextValues),
-        );
+      const messages = await replayable(call.message);
+      return callInTurn(turns, call, async (member, [next]) => {
+        const response = await awaitFirstMessage(await sendStream(member.transport, { ...call, message: messages() }));
         const failedTransports = contextValues.get(failedTransportsKey);
         if (next === undefined || failedTransports === undefined) {
           return response;
@@ -176,10 +175,9 @@ export function betweenNodes(
     async close() {
       await Promise.all(members.map(({ transport }) => transport.close?.()));
     },
-  };
+  });
 }
 
-/** The cooldowns of the transports that were unreachable. */
 interface Cooldowns {
   isCoolingDown(member: FallbackMember): boolean;
   start(member: FallbackMember): void;
@@ -220,7 +218,6 @@ function createOrder(members: readonly NodeMember[]): () => readonly NodeMember[
   };
 }
 
-/** The shared state of a fallback transport's calls. */
 interface Turns {
   /** Returns all members in the order of preference for a call. */
   membersFor(method: DescMethod): readonly NodeMember[];
@@ -229,18 +226,8 @@ interface Turns {
   readonly gate: NodeGate | undefined;
 }
 
-/** A call that is made over one transport after the other. */
-interface CallInTurn {
-  readonly method: DescMethod;
-  readonly signal: AbortSignal | undefined;
-  readonly contextValues: ContextValues;
-}
-
 /** Returns the candidates for a call. Those in their cooldown come last, in case no other one is reachable. */
-function candidatesFor(
-  { membersFor, cooldowns, gate }: Turns,
-  { method, contextValues }: Pick<CallInTurn, "method" | "contextValues">,
-): Candidate[] {
+function candidatesFor({ membersFor, cooldowns, gate }: Turns, { method, contextValues }: AnyCall): Candidate[] {
   const failedTransports = contextValues.get(failedTransportsKey);
   const candidates = membersFor(method)
     .filter(({ name }) => failedTransports?.has(name) !== true)
@@ -261,6 +248,15 @@ function shareMs(leftMs: number | undefined, remaining: readonly Candidate[]): n
   return share && Math.max(Math.ceil(share), 1);
 }
 
+type Attempt<T> =
+  | { readonly kind: "ok"; readonly result: T }
+  /** Members that have passed their check go first: this one may not be a node. */
+  | { readonly kind: "postponed" }
+  /** `wasRefused` if the member was skipped. */
+  | { readonly kind: "failed"; readonly reason: unknown; readonly error: TradewireError; readonly wasRefused: boolean };
+
+type Send<T> = (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>;
+
 /**
  * Makes a call over one candidate after the other, until one succeeds; `send` gets the remaining candidates. One in its
  * cooldown is used only if the others lost the connection. That it is still unreachable says nothing new, so it is the
@@ -268,65 +264,101 @@ function shareMs(leftMs: number | undefined, remaining: readonly Candidate[]): n
  */
 async function callInTurn<T>(
   turns: Turns,
-  { method, signal, contextValues }: CallInTurn,
-  send: (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>,
-  mayFallBack = (error: TradewireError) => wasNeverSent(error) || isRepeatable(method, contextValues),
+  call: AnyCall,
+  send: Send<T>,
+  mayFallBack = (error: TradewireError) => wasNeverSent(error) || isRepeatable(call.method, call.contextValues),
 ): Promise<T> {
-  const { cooldowns, onFallback, gate } = turns;
-  let candidates = candidatesFor(turns, { method, contextValues });
-  const id = callId(contextValues);
-  const earlier: FailedMember[] = [];
+  let candidates = candidatesFor(turns, call);
   let candidate = candidates.shift() ?? noCandidate();
   const areAllCoolingDown = candidate.isCoolingDown;
+  const earlier: FailedMember[] = [];
   let failure: unknown;
   for (;;) {
     const { member, isCoolingDown } = candidate;
-    let refusal: string | undefined;
-    try {
-      const limitMs = shareMs(remainingMs(contextValues), candidates);
-      refusal = gate && (await refusalOf(gate, member, { method, signal, limitMs }));
-      if (refusal !== undefined) {
-        throw notSent(`${member.name} is skipped: ${refusal}`);
-      }
-      if (!isRepeatable(method, contextValues) && isLessKnown(gate, member, candidates)) {
+    const attempt = await attemptOver(turns, call, member, candidates, send);
+    switch (attempt.kind) {
+      case "ok":
+        return attempt.result;
+      case "postponed":
         candidates.push(candidate);
         candidate = candidates.shift() ?? noCandidate();
-        continue;
+        break;
+      case "failed": {
+        const { reason, error } = attempt;
+        const { others, isElsewhere, mayGoOn } = optionsAfter(turns, error, member, candidates);
+        candidates = others;
+        if (call.signal?.aborted === true || !mayGoOn) {
+          throw withEarlierFailures(reason, error, earlier);
+        }
+        noteLoss(turns, attempt, member);
+        // What was sent must not look as if it was not.
+        if (!isCoolingDown || areAllCoolingDown || !wasNeverSent(error)) {
+          failure = withEarlierFailures(reason, error, earlier);
+        }
+        const next = candidates.shift();
+        // If there was no answer of a node and time remains, even a transport in its cooldown may succeed.
+        const mayReachNext = isElsewhere || (error instanceof ConnectionError && reactionTo(error).retry);
+        if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
+          throw failure;
+        }
+        earlier.push({ name: member.name, error });
+        const id = callId(call.contextValues);
+        turns.onFallback?.({ id, method: methodName(call.method), from: member.name, to: next.member.name, error });
+        candidate = next;
       }
-      const result = await send(member, [...candidates]);
-      cooldowns.clear(member);
-      return result;
-    } catch (reason) {
-      const error = errorOf(reason, member, method);
-      const reaction = reactionTo(error);
-      const isLimited = isTooManyCalls(error);
-      if (isLimited) {
-        candidates = candidates.filter((other) => other.member.node !== member.node);
-      }
-      // A server that is no node has nothing that a node has.
-      const isElsewhere = failureKind(error) === "node: not found" && gate?.lacksCheck(member.name) === true;
-      const mayGoOn = reaction.fallBack || ((isLimited || isElsewhere) && candidates.length > 0);
-      if (signal?.aborted === true || !mayGoOn) {
-        throw withEarlierFailures(reason, error, earlier);
-      }
-      if (error instanceof ConnectionError && refusal === undefined && !endedInOwnWait(error)) {
-        cooldowns.start(member);
-        gate?.onLost(member.name);
-      }
-      // What was sent must not look as if it was not.
-      if (!isCoolingDown || areAllCoolingDown || !wasNeverSent(error)) {
-        failure = withEarlierFailures(reason, error, earlier);
-      }
-      const next = candidates.shift();
-      // If there was no answer of a node and time remains, even a transport in its cooldown may succeed.
-      const mayReachNext = isElsewhere || (error instanceof ConnectionError && reaction.retry);
-      if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
-        throw failure;
-      }
-      earlier.push({ name: member.name, error });
-      onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
-      candidate = next;
     }
+  }
+}
+
+async function attemptOver<T>(
+  { cooldowns, gate }: Turns,
+  call: AnyCall,
+  member: NodeMember,
+  remaining: readonly Candidate[],
+  send: Send<T>,
+): Promise<Attempt<T>> {
+  const { method, contextValues } = call;
+  let refusal: string | undefined;
+  try {
+    refusal = gate && (await refusalOf(gate, member, call, shareMs(remainingMs(contextValues), remaining)));
+    if (refusal !== undefined) {
+      throw notSent(`${member.name} is skipped: ${refusal}`);
+    }
+    if (!isRepeatable(method, contextValues) && isLessKnown(gate, member, remaining)) {
+      return { kind: "postponed" };
+    }
+    const result = await send(member, [...remaining]);
+    cooldowns.clear(member);
+    return { kind: "ok", result };
+  } catch (reason) {
+    return { kind: "failed", reason, error: errorOf(reason, member, method), wasRefused: refusal !== undefined };
+  }
+}
+
+/** Returns what remains after a failure: the candidates, and whether one of them may have what this member has not. */
+function optionsAfter(
+  { gate }: Turns,
+  error: TradewireError,
+  member: NodeMember,
+  candidates: readonly Candidate[],
+): { readonly others: Candidate[]; readonly isElsewhere: boolean; readonly mayGoOn: boolean } {
+  const isLimited = isTooManyCalls(error);
+  const others = candidates.filter((other) => !isLimited || other.member.node !== member.node);
+  // A server that is no node has nothing that a node has.
+  const isElsewhere = failureKind(error) === "node: not found" && gate?.lacksCheck(member.name) === true;
+  const mayGoOn = reactionTo(error).fallBack || ((isLimited || isElsewhere) && others.length > 0);
+  return { others, isElsewhere, mayGoOn };
+}
+
+/** Starts the cooldown of a member whose connection was lost. */
+function noteLoss(
+  { cooldowns, gate }: Turns,
+  { error, wasRefused }: Attempt<unknown> & { readonly kind: "failed" },
+  member: NodeMember,
+): void {
+  if (error instanceof ConnectionError && !wasRefused && !endedInOwnWait(error)) {
+    cooldowns.start(member);
+    gate?.onLost(member.name);
   }
 }
 
@@ -359,7 +391,8 @@ function isLessKnown(gate: NodeGate | undefined, { name }: NodeMember, others: r
 async function refusalOf(
   gate: NodeGate,
   member: NodeMember,
-  { method, signal, limitMs }: Pick<CallInTurn, "method" | "signal"> & { readonly limitMs: number | undefined },
+  { method, signal }: AnyCall,
+  limitMs: number | undefined,
 ): Promise<string | undefined> {
   try {
     return await gate.refusal(member.name, signal, limitMs);

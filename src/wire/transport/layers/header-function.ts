@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import * as v from "valibot";
 import { RequestError } from "../../../base/errors/index.js";
 import { monotonicMs, startTimer } from "../../../base/runtime/index.js";
@@ -6,47 +5,30 @@ import { onAbort, raceAbort } from "../../../base/signal/abort.js";
 import type { HeaderFunction } from "../../config/client-config.js";
 import { headers as headersSchema } from "../../config/config-schema.js";
 import { deadlineError, toConnectError } from "../call-failure.js";
+import { type AnyCall, layered } from "../layered.js";
 import { endUnsent } from "../library-errors.js";
 import { methodName } from "../method.js";
-import type { ClosableTransport, HeaderInit } from "../transport-types.js";
+import type { ClosableTransport } from "../transport-types.js";
 
 /**
  * Returns a transport whose requests carry the headers that a function returns. It is called for each attempt of a call.
  */
 export function withHeaderFunction(transport: ClosableTransport, headersOf: HeaderFunction): ClosableTransport {
-  return {
-    async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const { headers, leftMs } = await prepare(headersOf, { method, signal, timeoutMs, header });
-      return transport.unary(method, signal, leftMs, headers, message, contextValues);
-    },
-
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const { headers, leftMs } = await prepare(headersOf, { method, signal, timeoutMs, header });
-      return transport.stream(method, signal, leftMs, headers, input, contextValues);
-    },
-
-    close: () => transport.close(),
-  };
-}
-
-/** A call before it is sent. */
-interface UnsentCall {
-  readonly method: DescMethod;
-  readonly signal: AbortSignal | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly header: HeaderInit;
+  return layered(transport, {
+    unary: async (call, next) => next({ ...call, ...(await prepared(headersOf, call)) }),
+    stream: async (call, next) => next({ ...call, ...(await prepared(headersOf, call)) }),
+  });
 }
 
 /** Returns all headers of a call, and what remains of its time. */
-async function prepare(headersOf: HeaderFunction, { method, signal, timeoutMs, header }: UnsentCall) {
+async function prepared(headersOf: HeaderFunction, { method, signal, timeoutMs, header }: AnyCall) {
   const startedAt = monotonicMs();
   const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
-  const headers = new Headers(parseHeaders(await ask(headersOf, methodName(method), signal, limitMs)));
+  const all = new Headers(parseHeaders(await ask(headersOf, methodName(method), signal, limitMs)));
   new Headers(header).forEach((value, name) => {
-    headers.set(name, value);
+    all.set(name, value);
   });
-  const leftMs = limitMs && Math.max(Math.ceil(limitMs - (monotonicMs() - startedAt)), 1);
-  return { headers, leftMs };
+  return { header: all, timeoutMs: limitMs && Math.max(Math.ceil(limitMs - (monotonicMs() - startedAt)), 1) };
 }
 
 /** Calls the function. It has as long as the call, whether or not it listens to its signal. */

@@ -6,6 +6,7 @@ import { onAbort } from "../../../base/signal/abort.js";
 import { beforeSendKey, callId, isUrgentKey, maxWaitKey } from "../call-context.js";
 import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
+import { type AnyCall, layered } from "../layered.js";
 import { endUnsent } from "../library-errors.js";
 import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
@@ -271,7 +272,6 @@ interface WaitingCall {
   fail(reason: unknown): void;
 }
 
-/** Creates a queue of calls. */
 function createCallQueue({
   waitMs,
   onSend,
@@ -378,26 +378,24 @@ export function paced(
   isCounted: (method: DescMethod) => boolean,
 ): ClosableTransport {
   /** Sends a call when it is its turn; the time that it waited is subtracted from its time limit. */
-  async function inTurn<T extends { readonly header: Headers; readonly trailer: Headers }>(
-    method: DescMethod,
-    signal: AbortSignal | undefined,
-    timeoutMs: number | undefined,
-    contextValues: ContextValues | undefined,
-    send: (timeoutMs: number | undefined) => Promise<T>,
-  ): Promise<T> {
+  async function inTurn<C extends AnyCall, R extends { readonly header: Headers; readonly trailer: Headers }>(
+    call: C,
+    send: (call: C) => Promise<R>,
+  ): Promise<R> {
+    const { method, signal, timeoutMs, contextValues } = call;
     const start = monotonicMs();
-    const waitMs = contextValues?.get(maxWaitKey) ?? timeoutMs;
+    const waitMs = contextValues.get(maxWaitKey) ?? timeoutMs;
     const onResponse = await pace.turn(method, signal, waitMs, contextValues).catch((reason: unknown) => {
       throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
     });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
     const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     try {
-      const outdated = contextValues?.get(beforeSendKey)();
+      const outdated = contextValues.get(beforeSendKey)();
       if (outdated !== undefined) {
         throw outdated;
       }
-      const response = await send(leftMs);
+      const response = await send({ ...call, timeoutMs: leftMs });
       onResponse(response.header.has("ratelimit-remaining") ? response.header : response.trailer);
       return response;
     } catch (reason) {
@@ -405,27 +403,22 @@ export function paced(
     }
   }
 
-  return {
-    unary: (method, signal, timeoutMs, header, message, contextValues) =>
-      inTurn(method, signal, timeoutMs, contextValues, (leftMs) =>
-        transport.unary(method, signal, leftMs, header, message, contextValues),
-      ),
+  return layered(transport, {
+    unary: inTurn,
 
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const send = (leftMs: number | undefined) =>
-        transport.stream(method, signal, leftMs, header, input, contextValues);
-      if (isCounted(method)) {
-        return inTurn(method, signal, timeoutMs, contextValues, send);
+    async stream(call, next) {
+      if (isCounted(call.method)) {
+        return inTurn(call, next);
       }
       pace.checkOpen();
-      return send(timeoutMs);
+      return next(call);
     },
 
     async close() {
       pace.close();
       await transport.close?.();
     },
-  };
+  });
 }
 
 /** A token bucket: it refills at a constant rate, and each call takes one token. */
@@ -439,7 +432,6 @@ export interface TokenBucket {
   correct(perSecond: number, known: number, isExact: boolean): void;
 }
 
-/** Creates a full token bucket. */
 export function createTokenBucket(perSecond: number, capacity = perSecond): TokenBucket {
   const bucket = {
     perSecond,
@@ -525,7 +517,6 @@ export function refusalMs({ code, metadata }: ConnectError): number | undefined 
   return allowance?.remaining === 0 ? allowance.resetMs : undefined;
 }
 
-/** Returns how long a ban lasts. */
 export function banMs({ code, metadata }: ConnectError): number | undefined {
   const seconds = readInteger(metadata, "ratelimit-retry-after") ?? readInteger(metadata, "retry-after");
   return code === Code.PermissionDenied && seconds !== undefined ? Math.min(seconds, MAX_BAN_S) * 1000 : undefined;

@@ -1,5 +1,7 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
-import type { TradewireError } from "../../../base/errors/index.js";
+import { closestName } from "../../../base/errors/error-text.js";
+import { RequestError, type TradewireError } from "../../../base/errors/index.js";
 import { reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
 import { unixMs } from "../../../base/runtime/index.js";
 import { retryDelayMs, wait } from "../../../base/signal/wait.js";
@@ -13,7 +15,6 @@ import { isRepeatable, methodName, streamsRequests } from "../method.js";
 /** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
-/** The budget of a client's retries. */
 interface RetryBudget {
   /** Returns whether a call that was sent may be retried. */
   allowsRetry(): boolean;
@@ -139,4 +140,30 @@ function retryAfterMs(value: string): number | undefined {
   const date = Date.parse(value.endsWith(" GMT") ? value : "");
   const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - unixMs();
   return Number.isNaN(delay) ? undefined : Math.max(delay, 0);
+}
+
+/**
+ * Checks the methods of `retry.methods` that belong to a service.
+ *
+ * @throws {@link RequestError} if the service lacks one of them, or if one streams its requests
+ */
+export function assertRetryMethods(names: readonly string[] = [], service: DescService): void {
+  const methods = new Map(service.methods.map((method) => [methodName(method), method]));
+  for (const name of names) {
+    const method = methods.get(name);
+    const isOfService = name.startsWith(`${service.typeName}/`);
+    if (isOfService && method === undefined) {
+      const near = closestName(name, [...methods.keys()]);
+      const advice = near === undefined ? "Correct or remove the name." : `Did you mean ${near}?`;
+      throw invalidMethod(`the unknown method ${name}`, advice);
+    }
+    if (method !== undefined && streamsRequests(method)) {
+      throw invalidMethod(`${name}, which streams its requests`, "Remove it: streamed requests cannot be retried.");
+    }
+  }
+}
+
+function invalidMethod(what: string, advice: string): RequestError {
+  const option = "retry.methods";
+  return new RequestError(`names ${what}`, { option, advice, errorCode: "TW_CONFIGURATION" });
 }

@@ -1,14 +1,14 @@
 import { type DescMethod, isMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues, type Interceptor } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
+import { linkedController } from "../../../base/signal/abort.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
 import { isHttpBody } from "../../json/message-json.js";
-import { deadlineKey, setReceiveListener } from "../call-context.js";
+import { deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";
+import { layered, sendUnary } from "../layered.js";
 import { isEndUnsent } from "../library-errors.js";
 import { handleStream } from "../message-streams.js";
-import { withOwnContextValue } from "../own-context-value.js";
 import { runStreaming, runUnary } from "../run-call.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
@@ -41,22 +41,24 @@ export function limited(
   const base = url.replace(/\/$/, "");
   const urlOf = (method: DescMethod) => `${base}/${method.parent.typeName}/${method.name}`;
 
-  return {
-    async unary(method, signal, timeoutMs = timeouts.callMs, header, message, contextValues = createContextValues()) {
+  return layered(transport, {
+    async unary(call) {
+      const { method, signal, timeoutMs = timeouts.callMs, header, message, contextValues } = call;
       const deadline = callDeadline(timeoutMs, contextValues);
       let unsentError: unknown;
       const onError = (reason: unknown): never => {
         unsentError = isEndUnsent(reason) ? reason : undefined;
         throw reason;
       };
-      const call: InterceptedCall = async (req) => {
+      const sent: InterceptedCall = async (req) => {
         if (req.stream) {
           throw changedKind();
         }
         const { method, signal, header, message, contextValues } = req;
-        return transport.unary(method, signal, deadline.leftMs(), header, message, contextValues).catch(onError);
+        const timeoutMs = deadline.leftMs();
+        return sendUnary(transport, { method, signal, timeoutMs, header, message, contextValues }).catch(onError);
       };
-      const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), call);
+      const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), sent);
       return runUnary({
         signal,
         timeoutMs: deadline.timeoutMs,
@@ -84,7 +86,7 @@ export function limited(
       });
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+    async stream({ method, signal, timeoutMs, header, message, contextValues }, send) {
       const deadline = callDeadline(timeoutMs, contextValues);
       return runStreaming({
         interceptors: [...interceptors],
@@ -98,15 +100,13 @@ export function limited(
           url: urlOf(method),
           header: new Headers(header),
           contextValues: deadline.values,
-          message: input,
+          message,
         },
-        next: (req) =>
-          transport.stream(method, req.signal, deadline.leftMs(), req.header, req.message, req.contextValues),
+        next: ({ signal, header, message, contextValues }) =>
+          send({ method, signal, timeoutMs: deadline.leftMs(), header, message, contextValues }),
       });
     },
-
-    close: async () => transport.close?.(),
-  };
+  });
 }
 
 function changedKind(): ConnectError {
@@ -142,23 +142,19 @@ const DOWNLOAD_IDLE_MS = 60_000;
  * @returns the transport; closing it closes `transport`
  */
 export function idleLimited(transport: AnyTransport, idleMs: number | undefined): ClosableTransport {
-  return {
-    unary: (...call) => transport.unary(...call),
-
-    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      const limitMs = idleMs ?? (isHttpBody(method.output) ? DOWNLOAD_IDLE_MS : undefined);
-      const abort = createLinkedAbortController(signal);
+  return layered(transport, {
+    async stream(call, next) {
+      const limitMs = idleMs ?? (isHttpBody(call.method.output) ? DOWNLOAD_IDLE_MS : undefined);
+      const abort = linkedController(call.signal);
       const timer = limitMs === undefined ? NO_TIMER : startIdleTimer(limitMs, () => abort.abort(idleError(limitMs)));
-      setReceiveListener(contextValues, timer.onReceive);
+      setReceiveListener(call.contextValues, timer.onReceive);
       abort.signal.addEventListener("abort", timer.stop); // The reader of an aborted stream may never ask for its end.
       const end = () => abort.abort();
       const onError = (reason: unknown): never => {
         end();
         throw reason;
       };
-      const response = await transport
-        .stream(method, abort.signal, timeoutMs, header, input, contextValues)
-        .catch(onError);
+      const response = await next({ ...call, signal: abort.signal }).catch(onError);
       timer.pause();
       const message = handleStream(response.message, {
         next(messages) {
@@ -172,9 +168,7 @@ export function idleLimited(transport: AnyTransport, idleMs: number | undefined)
       });
       return { ...response, message };
     },
-
-    close: async () => transport.close?.(),
-  };
+  });
 }
 
 interface IdleTimer {

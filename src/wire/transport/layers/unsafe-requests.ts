@@ -1,5 +1,5 @@
 import { create, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleRequestSchema,
@@ -8,21 +8,12 @@ import {
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
 import { snapshotData } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
-import { beforeSendKey } from "../call-context.js";
+import { beforeSendKey, withOwnContextValue } from "../call-context.js";
+import { type AnyCall, layered } from "../layered.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
-import { withOwnContextValue } from "../own-context-value.js";
-import type { ClosableTransport, HeaderInit } from "../transport-types.js";
+import type { ClosableTransport } from "../transport-types.js";
 
-/** A call before it is sent. */
-interface UnsentCall {
-  readonly signal: AbortSignal | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly header: HeaderInit;
-  readonly contextValues: ContextValues | undefined;
-}
-
-/** A request that may be sent for a limited time. */
 interface Clearance {
   /** Returns whether it still may; otherwise it is checked again. */
   isValid(): boolean;
@@ -31,18 +22,17 @@ interface Clearance {
 /** Checks whether a request must not be sent. */
 export type RequestCheck = (
   request: unknown,
-  call: UnsentCall,
+  call: AnyCall,
   transport: Transport,
 ) => Promise<CheckResult> | CheckResult;
 
 type CheckResult = TradewireError | Clearance | undefined;
 
-/** Returns a transport that checks requests before it sends them. */
 export function withRequestChecks(
   transport: ClosableTransport,
   checks: ReadonlyMap<string, RequestCheck>,
 ): ClosableTransport {
-  async function requireSafe(check: RequestCheck, request: unknown, call: UnsentCall): Promise<Clearance | undefined> {
+  async function requireSafe(check: RequestCheck, request: unknown, call: AnyCall): Promise<Clearance | undefined> {
     const result = await check(request, call, transport);
     if (result instanceof TradewireError) {
       throw new ConnectError(result.summary, result.code, undefined, undefined, result);
@@ -50,20 +40,21 @@ export function withRequestChecks(
     return result;
   }
 
-  return {
-    async unary(method, signal, timeoutMs, header, message, contextValues) {
+  return layered(transport, {
+    async unary(call, next) {
+      const { method, signal, timeoutMs, message, contextValues } = call;
       const check = checks.get(methodName(method));
       if (check === undefined) {
-        return transport.unary(method, signal, timeoutMs, header, message, contextValues);
+        return next(call);
       }
       const request = create(method.input, snapshotData(message));
       const startedAt = monotonicMs();
       for (;;) {
         const isLimited = timeoutMs !== undefined && timeoutMs > 0;
         const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
-        const clearance = await requireSafe(check, request, { signal, timeoutMs: leftMs, header, contextValues });
+        const clearance = await requireSafe(check, request, { ...call, timeoutMs: leftMs });
         let isOutdated = false;
-        const values = withOwnContextValue(contextValues ?? createContextValues(), beforeSendKey, () => {
+        const values = withOwnContextValue(contextValues, beforeSendKey, () => {
           if (clearance?.isValid() === false) {
             isOutdated = true;
             return outdatedError();
@@ -71,7 +62,7 @@ export function withRequestChecks(
           return undefined;
         });
         try {
-          return await transport.unary(method, signal, leftMs, header, message, values);
+          return await next({ ...call, timeoutMs: leftMs, contextValues: values });
         } catch (reason) {
           if (!isOutdated || signal?.aborted === true) {
             throw reason;
@@ -80,22 +71,21 @@ export function withRequestChecks(
       }
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
+    async stream(call, next) {
+      const { method, message } = call;
       const check = checks.get(methodName(method));
       if (check === undefined) {
-        return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+        return next(call);
       }
       const requests: MessageShape<typeof method.input>[] = [];
-      for await (const init of input) {
+      for await (const init of message) {
         const request = create(method.input, init);
-        await requireSafe(check, request, { signal, timeoutMs, header, contextValues });
+        await requireSafe(check, request, call);
         requests.push(request);
       }
-      return transport.stream(method, signal, timeoutMs, header, streamOf(requests), contextValues);
+      return next({ ...call, message: streamOf(requests) });
     },
-
-    close: () => transport.close(),
-  };
+  });
 }
 
 /** The failure of an attempt that was not sent, as its check was too long ago. It is made again. */
@@ -136,7 +126,7 @@ function checkRange(request: unknown): RequestError | undefined {
 
 async function checkAssetBundle(
   request: unknown,
-  call: UnsentCall,
+  call: AnyCall,
   transport: Transport,
 ): Promise<RequestError | undefined> {
   if (!isMessage(request, GetERC20ListAssetBundleRequestSchema)) {

@@ -98,7 +98,6 @@ async function readBeginning(body: AsyncIterable<Uint8Array> | Iterable<Uint8Arr
   return gathering.take();
 }
 
-/** Returns the code at the beginning of an error object. */
 function codeAtBeginning(bytes: Buffer): Code | undefined {
   const match = /^\s*(?:\{\s*"error"\s*:\s*)?\{\s*"code"\s*:\s*(\d{1,2})\s*,/.exec(
     bytes.subarray(0, 200).toString("latin1"),
@@ -114,7 +113,6 @@ function parse(bytes: Uint8Array): JsonValue | undefined {
   }
 }
 
-/** Returns the type of the message in a body. */
 export function bodyType(desc: DescMessage, { responseBody }: HttpBinding): DescMessage | undefined {
   const field = findField(desc, responseBody);
   const type = responseBody === "" ? desc : field?.fieldKind === "message" ? field.message : undefined;

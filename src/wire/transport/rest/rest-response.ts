@@ -1,12 +1,17 @@
 import type { IncomingMessage } from "node:http";
+import { pipeline } from "node:stream";
+import { createBrotliDecompress, createGunzip } from "node:zlib";
 import type { DescMessage, JsonObject, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
 import {
+  BROKEN_COMPRESSION,
   EMPTY_RESPONSE,
   messageTooLarge,
   responseError,
+  UNEXPECTED_COMPRESSION,
   unexpectedContentType,
 } from "../../../base/errors/call-errors.js";
 import { ProtocolError } from "../../../base/errors/index.js";
+import { isError } from "../../../base/errors/node-errors.js";
 import type { RestConfig } from "../../config/client-config.js";
 import { type HttpBinding, hasRawResponse } from "../../http-rule/http-rule.js";
 import { findField } from "../../http-rule/request-fields.js";
@@ -19,7 +24,6 @@ import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
 import { isJsonObject } from "../../json/json-values.js";
 import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
 import { toConnectError } from "../call-failure.js";
-import { type BodyParts, decoded, isReadable } from "./content-encoding.js";
 import { headersOf } from "./response-headers.js";
 import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
 import { bodyOf } from "./streaming-client.js";
@@ -73,7 +77,6 @@ function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): bool
   return status === 204 || status === 205;
 }
 
-/** Returns how much of the body of a successful response to read. */
 export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
   if (!isReadable(header)) {
     return -1;
@@ -81,7 +84,6 @@ export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAs
   return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
 }
 
-/** Converts the header of a response. */
 export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return headersOf(headersDistinct);
 }
@@ -182,7 +184,6 @@ async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsTex
   return parseResponseJson(bytes);
 }
 
-/** Returns whether a media type is one of JSON. */
 function isJson(mediaType: string, orText: boolean): boolean {
   return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
 }
@@ -291,4 +292,60 @@ async function* bareMessages(
 function isEnvelope(json: JsonObject, type: DescMessage | undefined): boolean {
   const isOnlyField = Object.keys(json).length === 1 && json["result"] !== undefined;
   return isOnlyField && type !== undefined && findField(type, "result") === undefined;
+}
+
+/** The parts of a body: as they arrive, or after they have arrived. */
+export type BodyParts = AsyncIterable<Uint8Array> | readonly Buffer[];
+
+/** The known content encodings. Node 20 has no zstd. */
+const DECODERS = new Map([
+  ["gzip", createGunzip],
+  ["br", createBrotliDecompress],
+]);
+
+/** The value of `accept-encoding` for a body that may be compressed. */
+export const ACCEPTED_ENCODINGS: string = [...DECODERS.keys()].join(", ");
+
+/** Returns whether a body has no content encoding, or a known one. */
+function isReadable(header: Headers): boolean {
+  const encoding = encodingOf(header);
+  return encoding === IDENTITY || DECODERS.has(encoding);
+}
+
+/**
+ * Returns the decompressed body, part by part: its reader decides when to stop. A proxy may compress a body although the request
+ * does not accept that.
+ *
+ * @throws {@link ProtocolError} if the content encoding is unknown. If the data is corrupt, the iteration throws it.
+ */
+function decoded<Body extends BodyParts>(header: Headers, body: Body): Body | AsyncIterable<Uint8Array> {
+  const encoding = encodingOf(header);
+  if (encoding === IDENTITY) {
+    return body;
+  }
+  const createDecoder = DECODERS.get(encoding);
+  if (createDecoder === undefined) {
+    throw responseError(UNEXPECTED_COMPRESSION);
+  }
+  return decompressed(body, createDecoder());
+}
+
+const IDENTITY = "identity";
+
+/** Returns the content encoding of a body, in lower case. */
+function encodingOf(header: Headers): string {
+  return header.get("content-encoding")?.toLowerCase() ?? IDENTITY;
+}
+
+/** The codes of Node's errors for corrupt data, of zlib and of Brotli. */
+const CORRUPT = /^(Z_|ERR__ERROR_|ERR_BROTLI_)/;
+
+async function* decompressed(body: BodyParts, decoder: ReturnType<typeof createGunzip>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pipeline(body, decoder, () => undefined); // The iteration throws the error.
+  } catch (cause) {
+    throw isError(cause) && "code" in cause && CORRUPT.test(String(cause.code))
+      ? responseError(BROKEN_COMPRESSION, { cause })
+      : cause;
+  }
 }

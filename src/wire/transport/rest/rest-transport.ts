@@ -15,14 +15,13 @@ import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
 import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
-import { formatTimeout } from "../grpc-timeout.js";
+import { formatTimeout } from "../grpc-headers.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
-import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
-import { USER_AGENT } from "../user-agent.js";
-import { ACCEPTED_ENCODINGS } from "./content-encoding.js";
+import { type ClosableTransport, type HeaderInit, type TransportSettings, USER_AGENT } from "../transport-types.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
 import {
+  ACCEPTED_ENCODINGS,
   isSuccess,
   openCompleteResponse,
   openResponse,
@@ -57,7 +56,6 @@ export function createRawRestTransport(
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
-  /** Writes a request by the first HTTP rule that fits. */
   function write(
     method: DescMethod,
     header: HeaderInit,

@@ -2,10 +2,9 @@ import { Agent, type IncomingMessage, request as startRequest } from "node:http"
 import { markConnecting, markNothingReceived } from "../../../base/errors/network-failure.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { RestConfig } from "../../config/client-config.js";
-import { MAX_IDLE_MS, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
 import { createConnector, type OpenOptions } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
+import { MAX_IDLE_MS, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS, type TransportSettings } from "../transport-types.js";
 import { HEADER_LIMITS } from "./response-headers.js";
 
 /** A request to the gateway. */

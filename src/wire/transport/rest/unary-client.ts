@@ -1,5 +1,4 @@
 import { Socket } from "node:net";
-// By the file that its `main` names: Bun replaces the module `undici` with a stub that sends nothing.
 import { Client } from "undici/index.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
@@ -7,11 +6,10 @@ import { type ActiveSet, createActiveSet } from "../../../base/signal/collection
 import type { RestConfig } from "../../config/client-config.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { unsentError } from "../call-failure.js";
-import { MAX_IDLE_MS, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
 import { createTlsSource } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
+import { MAX_IDLE_MS, SUSPECT_AFTER_MS, type TransportSettings } from "../transport-types.js";
 import { HEADER_LIMITS, headersOf } from "./response-headers.js";
 import type { HttpRequest } from "./streaming-client.js";
 
@@ -53,7 +51,6 @@ interface IdleConnection {
   readonly until: number;
 }
 
-/** The state of a call on its connection. */
 type ExchangeState =
   | { readonly kind: "waiting" }
   | { readonly kind: "responding"; readonly status: number; readonly header: Headers; readonly bodyLimit: number }
@@ -174,7 +171,6 @@ function createIdleConnections(): IdleConnections {
   };
 }
 
-/** The shared state of a client's calls. */
 interface ExchangeOwner {
   /** The functions that fail the calls in flight. */
   readonly callsInFlight: ActiveSet<(reason: Error) => void>;
@@ -278,7 +274,6 @@ function requestError(connection: Connection, reason: Error): Error {
   return connection.hasReceived() ? error : markNothingReceived(error);
 }
 
-/** Converts an error of undici to the one that Node's HTTP has. */
 function toNodeError(reason: Error): Error {
   const code = "code" in reason ? reason.code : undefined;
   if (LOST_CODES.has(code) || /Invalid EOF state/.test(reason.message)) {

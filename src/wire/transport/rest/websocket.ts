@@ -25,11 +25,9 @@ import { parseJsonObject } from "../../json/json-stream.js";
 import { messageFromJson } from "../../json/message-json.js";
 import { receiveListener } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
-import { WEBSOCKET_PING_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
-import type { TransportSettings } from "../transport-types.js";
-import { USER_AGENT } from "../user-agent.js";
+import { type TransportSettings, USER_AGENT, WEBSOCKET_PING_MS } from "../transport-types.js";
 import { HEADER_LIMITS } from "./response-headers.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
 import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
@@ -42,7 +40,6 @@ export interface WebSocketClient {
   close(): void;
 }
 
-/** A WebSocket for a call that streams both ways. */
 interface MessageSocket {
   /** The response that opened it. */
   readonly opening: IncomingMessage;

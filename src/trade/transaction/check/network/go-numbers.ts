@@ -27,7 +27,6 @@ export function decimal(text: string): Decimal | undefined {
   return { value, exponent: Number(shift) - (point < 0 ? 0 : digits.length - point - 1) };
 }
 
-/** Compares two decimal numbers. */
 export function compare(first: Decimal, second: Decimal): number {
   const [a, b] = [signOf(first), signOf(second)];
   if (a !== b || a === 0) {

@@ -29,10 +29,8 @@ import { transferProblems } from "./transfer.js";
 
 export type { NetworkProblem } from "./network-rules.js";
 
-/** The message of each kind of command. */
 type Messages = { readonly [Kind in Command["case"]]: Extract<Command, { readonly case: Kind }>["value"] };
 
-/** The check of each kind of command. */
 type Checks = { readonly [Kind in keyof Messages]: (message: Messages[Kind], at: Field) => Iterable<NetworkProblem> };
 
 const nothing = () => [];

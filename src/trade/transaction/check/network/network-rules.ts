@@ -23,7 +23,6 @@ export const MESSAGE = {
   atMost100: "must be at most 100",
 } as const;
 
-/** Returns a message for a value that breaks a rule. */
 type Refuse<T> = (value: T) => string | undefined;
 
 export const ONE = whole(1);
@@ -33,7 +32,6 @@ export function isId(text: string): boolean {
   return /^[0-9a-f]{64}$/i.test(text);
 }
 
-/** Returns whether a text is an Ethereum address. */
 export function isEthereumAddress(text: string): boolean {
   return /^(?:0x)?[0-9a-f]{40}$/i.test(text);
 }
@@ -43,14 +41,12 @@ export function byteLength(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** Checks that a field is set. */
 export function* required(at: Field, value: { readonly length: number }): NetworkProblems {
   if (value.length === 0) {
     yield at.problem(MESSAGE.required);
   }
 }
 
-/** Checks a required identifier. */
 export function* requiredId(at: Field, value: string, message: string = MESSAGE.id): NetworkProblems {
   if (value === "") {
     yield at.problem(MESSAGE.required);
@@ -59,14 +55,12 @@ export function* requiredId(at: Field, value: string, message: string = MESSAGE.
   }
 }
 
-/** Checks the maximum length of a text. */
 export function* atMostBytes(at: Field, value: string, most: number, message: string): NetworkProblems {
   if (byteLength(value) > most) {
     yield at.problem(message);
   }
 }
 
-/** Checks the number of a required enumeration. */
 export function* requiredEnum(at: Field, value: number, values: object): NetworkProblems {
   if (value === 0) {
     yield at.problem(MESSAGE.required);
@@ -74,7 +68,6 @@ export function* requiredEnum(at: Field, value: number, values: object): Network
   yield* knownEnum(at, value, values);
 }
 
-/** Checks that an enumeration has a number. */
 export function* knownEnum(
   at: Field,
   value: number,
@@ -86,7 +79,6 @@ export function* knownEnum(
   }
 }
 
-/** Checks a decimal number. */
 export function* decimalRule(
   at: Field,
   text: string,
@@ -100,12 +92,10 @@ export function* decimalRule(
   }
 }
 
-/** Checks a required decimal number. */
 export function requiredDecimal(at: Field, text: string, refuse: Refuse<Decimal>): Iterable<NetworkProblem> {
   return text === "" ? required(at, text) : decimalRule(at, text, refuse);
 }
 
-/** Checks a required whole number. */
 export function* requiredInteger(
   at: Field,
   text: string,

@@ -94,7 +94,6 @@ export function* liquidityProblems(command: LiquidityProvisionSubmission, at: Fi
   }
 }
 
-/** Checks the amendment of a provision of liquidity. */
 export function* liquidityAmendmentProblems(command: LiquidityProvisionAmendment, at: Field): NetworkProblems {
   const { marketId, commitmentAmount, fee, reference } = command;
   if (marketId === "") {
@@ -112,7 +111,6 @@ export function* delegationProblems({ amount, nodeId }: DelegateSubmission, at: 
   yield* requiredId(at.field("nodeId"), nodeId, MESSAGE.publicKey);
 }
 
-/** Checks the end of a delegation. */
 export function* undelegationProblems({ method, nodeId }: UndelegateSubmission, at: Field): NetworkProblems {
   if (method === UndelegateSubmission_Method.UNSPECIFIED) {
     yield at.field("method").problem(MESSAGE.required);

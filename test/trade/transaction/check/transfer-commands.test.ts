@@ -1,7 +1,7 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { TransferSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
-import { transferProblems } from "../../../../src/trade/transaction/check/party-commands.js";
+import { TransferSchema, WithdrawSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { transferProblems, withdrawalProblems } from "../../../../src/trade/transaction/check/transfer-commands.js";
 
 const id = "ab".repeat(32);
 const network = "0".repeat(64);
@@ -132,5 +132,37 @@ describe("a transfer in every epoch", () => {
     [{ factor: "-1" }, 'factor must be a decimal number of at least 0 (got "-1")'],
   ])("with %j is refused: %s", (schedule, problem) => {
     expect(recurring({}, schedule)).toEqual([`transfer.recurring.${problem}`]);
+  });
+});
+
+describe("a withdrawal", () => {
+  const address = "dA".repeat(20);
+  const withdrawal = (change: JsonObject) =>
+    [
+      ...withdrawalProblems(fromJson(WithdrawSubmissionSchema, { amount: "1", asset: id, ...change }), "withdrawal"),
+    ].map(({ path, message }) => `${path} ${message}`);
+  const to = (receiverAddress: string) => withdrawal({ ext: { erc20: { receiverAddress } } });
+
+  it("is of an amount of an asset", () => {
+    expect(withdrawal({ amount: "0" })).toEqual(["withdrawal.amount must be positive (got 0)"]);
+    expect(withdrawal({ asset: "" })).toEqual(["withdrawal.asset is required"]);
+  });
+
+  it("goes to an Ethereum address, with or without 0x", () => {
+    expect([to(address), to(`0x${address}`)]).toEqual([[], []]);
+    expect(to("")).toEqual(["withdrawal.ext.erc20.receiverAddress is required"]);
+  });
+
+  it.each([address.slice(1), `${address}0`, `1x${address}`, `00x${address}`, `g${address.slice(1)}`, `${address} `])(
+    "does not go to %j",
+    (wrong) => {
+      expect(to(wrong)).toEqual([`withdrawal.ext.erc20.receiverAddress must be an Ethereum address (got "${wrong}")`]);
+    },
+  );
+
+  it("names the chain that it goes to", () => {
+    // By commands/withdraw_submission.go, an asset that the network itself issues is withdrawn without details.
+    expect(withdrawal({})).toEqual([]);
+    expect(withdrawal({ ext: {} })).toEqual(["withdrawal.ext.erc20 is required"]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { decodeHex, encodeHex } from "../../../src/trade/transaction/hex.js";
+import { decodeHex, encodeHex } from "../../../src/trade/transaction/crypto.js";
 
 describe("hex digits", () => {
   it("are two for each byte, in lower case", () => {
