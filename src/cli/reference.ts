@@ -1,14 +1,20 @@
 import { PassThrough } from "node:stream";
-import type { Command } from "commander";
+import { type Command, Help } from "commander";
+import { COMMANDS, GROUPS } from "./commands.js";
+import { EXAMPLES } from "./examples.js";
 import type { CommandContext } from "./output.js";
 import { createProgram } from "./program.js";
 import { watchOutput } from "./standard-output.js";
 import { fullName } from "./usage-error.js";
 
-/** The width of the help in the reference, in characters: that of a narrow terminal. */
-const WIDTH = 80;
+const CONNECTION = "Connection:";
 
-/** Returns the reference of the command: the help of each command, as `--help` prints it. */
+/** The options that the reference states once, besides those of the connection. */
+const COMMON: readonly unknown[] = ["--quiet", "--verbose", "--no-color", "--help"];
+
+type Row = readonly [name: string, description: string];
+
+/** Returns the reference of the command: what `--help` prints of each command, with the options of many commands once. */
 export async function commandReference(): Promise<string> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const streams = { in: new PassThrough(), out, err, notes: err };
@@ -20,31 +26,108 @@ export async function commandReference(): Promise<string> {
     signal: new AbortController().signal,
   };
   const program = await createProgram("", context, () => true);
-  const sections = withSubcommands(program).map((command) => {
-    const help = helpOf(command);
-    return `${"#".repeat(Math.min(fullName(command).split(" ").length + 1, 4))} ${fullName(command)}\n\n\`\`\`text\n${help}\n\`\`\`\n`;
-  });
-  return `${HEAD}\n${sections.join("\n")}`;
+  const sample = program.commands.find((command) => command.name() === "export") ?? program;
+  return `# The command
+
+This page lists the commands by subject, with their arguments, options and examples. In a terminal, \`tradewire help COMMAND\` prints the
+same. \`npm run generate:reference\` generates this page from the command.
+
+## Commands
+
+${indexOfCommands()}
+
+## Common options
+
+All commands that do something accept these options. \`tradewire --version\` prints the version.
+
+${optionsTable(sample, ({ long }) => COMMON.includes(long))}
+
+## Connection options
+
+Commands that call a node accept these options. [configuration.md](configuration.md) describes the configuration that they override.
+
+${optionsTable(sample, ({ helpGroupHeading }) => helpGroupHeading === CONNECTION)}
+
+## Examples
+
+${examplesOf(program)}
+${program.commands.flatMap((command) => [command, ...command.commands].map(sectionOf)).join("")}`;
 }
 
-const HEAD = `# The command
-
-This page has the output of \`tradewire --help\` and \`tradewire COMMAND --help\`. \`npm run generate:reference\` generates it from the
-command.
-`;
-
-function withSubcommands(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(withSubcommands)];
+function indexOfCommands(): string {
+  return table(
+    "command",
+    Object.values(GROUPS).flatMap((group): Row[] => [
+      [`**${group}**`, ""],
+      ...[...COMMANDS]
+        .filter(([, listed]) => listed.group === group)
+        .map(([name, { description }]): Row => [linkTo(`tradewire ${name}`, name), description]),
+    ]),
+  );
 }
 
-function helpOf(command: Command): string {
-  let text = "";
-  command.configureOutput({
-    writeOut: (part) => {
-      text += part;
-    },
-    getOutHelpWidth: () => WIDTH,
-  });
-  command.outputHelp();
-  return text.trimEnd();
+/** Returns the section of a command, without the options that other sections have. */
+function sectionOf(command: Command): string {
+  const name = fullName(command);
+  const { options, commands } = command;
+  const help = new Help();
+  const shared = [
+    options.some(({ helpGroupHeading }) => helpGroupHeading === CONNECTION) && "[connection](#connection-options)",
+    options.some(({ long }) => long === "--quiet") && "[common](#common-options)",
+  ].filter((link) => link !== false);
+  const parts = [
+    `${"#".repeat(name.split(" ").length)} ${name}`,
+    command.description(),
+    `\`\`\`text\n${help.commandUsage(command)}\n\`\`\``,
+    table(
+      "argument",
+      help
+        .visibleArguments(command)
+        .map((argument): Row => [`\`${argument.name()}\``, help.argumentDescription(argument)]),
+    ),
+    optionsTable(command, ({ long, helpGroupHeading }) => !COMMON.includes(long) && helpGroupHeading !== CONNECTION),
+    shared.length > 0 && `Also: ${shared.join(" and ")} options.`,
+    table(
+      "command",
+      commands.map((each): Row => [linkTo(fullName(each), each.name()), each.description()]),
+    ),
+    examplesOf(command),
+  ];
+  return parts
+    .filter((part) => part !== false && part !== "")
+    .map((part) => `\n${part}\n`)
+    .join("");
+}
+
+function optionsTable(command: Command, isListed: (option: Command["options"][number]) => boolean): string {
+  const help = new Help();
+  const rows = help
+    .visibleOptions(command)
+    .filter(isListed)
+    .map((option): Row => [`\`${option.flags}\``, help.optionDescription(option)]);
+  return table("option", rows);
+}
+
+function examplesOf(command: Command): string {
+  const lines = (EXAMPLES[fullName(command)] ?? []).map(([line, what]) => `# ${what}\n${line}\n`);
+  return lines.length === 0 ? "" : `\`\`\`bash\n${lines.join("")}\`\`\``;
+}
+
+function linkTo(name: string, text: string): string {
+  return `[\`${text}\`](#${name.replaceAll(" ", "-")})`;
+}
+
+function table(heading: string, rows: readonly Row[]): string {
+  const lines = rows.map(([name, text]) =>
+    text === "" ? `| ${name} | |` : `| ${name} | ${text.replaceAll(/`[^`]*`|https?:[^"\s]+|[|<*]/g, escaped)} |`,
+  );
+  return lines.length === 0 ? "" : [`| ${heading} | |`, "|---|---|", ...lines].join("\n");
+}
+
+/** Returns what Markdown shows as this text: code, an address or a character with a meaning. */
+function escaped(part: string): string {
+  if (part.startsWith("`")) {
+    return part;
+  }
+  return part.length > 1 ? `\`${part}\`` : `\\${part}`;
 }
