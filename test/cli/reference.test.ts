@@ -25,7 +25,8 @@ it("every command has examples, of options that there are", () => {
       section.includes("(#common-options)") && common,
       section.includes("(#connection-options)") && connection,
     ];
-    const flags = [section, ...shared].join("\n").match(/(?<=^\| `[^`]*)(?<![\w-])--?[a-z][\w-]*/gm) ?? [];
+    const flags: readonly string[] =
+      [section, ...shared].join("\n").match(/(?<=^\| `[^`]*)(?<![\w-])--?[a-z][\w-]*/gm) ?? [];
     expect(words.filter((word) => word.startsWith("-") && !flags.includes(word))).toEqual([]);
   }
 });
