@@ -9,7 +9,7 @@ import { findDeadLinks } from "./dead-links.js";
 import { writeLanding } from "./landing.js";
 import { libraryPage } from "./library-page.js";
 import { writeTextForModels } from "./llms.js";
-import { handWrittenPage } from "./page.js";
+import { handWrittenPage, readPage } from "./page.js";
 import { places } from "./pages.js";
 import { sourceUrl } from "./repository.js";
 
@@ -51,7 +51,7 @@ async function writePages(): Promise<void> {
     if (page !== "README.md") {
       const path = join(pages, place);
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, handWrittenPage(page, await readFile(join(root, page), "utf8")));
+      await writeFile(path, handWrittenPage(page, await readPage(root, page)));
     }
   }
   await writeLanding(root, pages);

@@ -1,7 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { runCommand } from "../src/cli/program.js";
+import { startDevnode } from "../src/node/index.js";
 import { handWrittenPage, withFacts, withoutFacts } from "./page.js";
-import { description } from "./repository.js";
+import { description, version } from "./repository.js";
 
 /** Returns a section of the README, without its heading. */
 function section(text: string, heading: string): string {
@@ -10,6 +13,30 @@ function section(text: string, heading: string): string {
     throw new Error(`the README has no section "${heading}"`);
   }
   return found.split(/^## /m)[0] ?? "";
+}
+
+/** The commands that the first page shows, as they are typed. */
+const SHOWN = [
+  "trades --market M0 --limit 5 \\\n    --columns price,size,aggressor",
+  "orders --market M0 --limit 4 \\\n    --columns side,price,remaining,status",
+];
+/** The width of its terminal, in characters, which fits on phones. */
+const COLUMNS = 44;
+
+/** Returns what a terminal shows of these commands. They run now, with a local node. */
+async function readTerminal(): Promise<string> {
+  const node = await startDevnode();
+  const environment = { TRADEWIRE_GRPC_URL: node.grpcUrl, TRADEWIRE_REST_URL: node.restUrl, NO_COLOR: "1" };
+  let shown = "";
+  for (const line of SHOWN) {
+    const out = Object.assign(new PassThrough(), { isTTY: true, columns: COLUMNS });
+    const args = line.split(/[\s\\]+/);
+    const { signal } = new AbortController();
+    await runCommand({ args, version, in: new PassThrough(), out, err: new PassThrough(), environment, signal });
+    shown += `$ tradewire ${line}\n${out.read()}`;
+  }
+  await node.close();
+  return shown.trimEnd();
 }
 
 /** Writes the first page of the site, with the README's comparison and its first program. */
@@ -25,18 +52,13 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
       text: "No row goes missing. No order is sent twice.",
       tagline:
         "Load the history of Vega Protocol v0.78 networks and their forks, and trade on them: a TypeScript library, a command, and a local node for tests.",
-      image: {
-        src: "/pictures/export-80.png",
-        width: 710,
-        height: 351,
-        alt: "An export on a terminal, and the first rows of its archive as a table.",
-      },
       actions: [
         { theme: "brand", text: "Get started", link: "/getting-started" },
         { theme: "alt", text: "Guide", link: "/guide" },
         { theme: "alt", text: "Commands", link: "/command" },
       ],
     },
+    terminal: await readTerminal(),
     features: [
       {
         title: "Load history",

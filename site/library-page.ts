@@ -10,6 +10,47 @@ const PROVENANCE = /^#{2,6} (?:Inherited from|Overrides)\n\n(?:.*\n)\n?(?=\n|$)/
 const RE_EXPORTS = /^## References\n\n((?:### .*\n\nRe-exports .*\n*)+)/gm;
 const THROWS = /(?:^#{2,6} Throws\n\n(?:(?!#{2,6} ).*\n)*)+/gm;
 
+/** The groups of what `tradewire` exports, by the beginnings of the paths of its sources. An export without one fails the build. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Start: ["client/", "wire/config/"],
+  Export: ["data/archive/", "data/csv/", "data/history/", "data/ledger/", "data/schema/", "data/zip/", "base/file/"],
+  Trade: [
+    ...["transaction/", "intent/", "lease/", "guard/", "signer/", "market/decimal", "market/market-units"],
+    ...["live/execution", "live/outcomes", "live/transaction-outcome"],
+  ].map((path) => `trade/${path}`),
+  Watch: [
+    ...["live/event", "live/follow-table", "live/live-events", "live/transaction-results"],
+    ...["market/account", "market/book", "market/order-book"],
+  ].map((path) => `trade/${path}`),
+  Call: ["data/listing/", "wire/json/", "wire/transport/", "base/input/", "base/profile"],
+  Errors: ["base/errors/"],
+};
+
+/** How the list of the entry points begins. */
+const START = `Start with [createClient](tradewire/createClient.md). The exports of [tradewire](tradewire.md) by purpose:
+${Object.keys(GROUPS)
+  .map((title) => `[${title}](tradewire.md#${title.toLowerCase()})`)
+  .join(", ")}.`;
+
+/** Returns the page of an entry point with a table of its exports for each group, functions first. */
+function listByGroup(text: string, texts: ReadonlyMap<string, string>): string {
+  const rows = [...text.matchAll(/^\| \[.*\]\((tradewire\/.*?)\) \| .*\n/gm)].map(([row, name = ""]) => {
+    const page = texts.get(name) ?? "";
+    const source = /^Defined in: \[src\/(.*?):/m.exec(page)?.[1] ?? "";
+    const group = Object.keys(GROUPS).find((title) => GROUPS[title]?.some((path) => source.startsWith(path)));
+    if (group === undefined) {
+      throw new Error(`site/library-page.ts has no group for ${name} of src/${source}`);
+    }
+    return { row, group, isFunction: page.startsWith("# Function") };
+  });
+  const tables = Object.keys(GROUPS).map((title) => {
+    const own = rows.filter(({ group }) => group === title);
+    const sorted = [...own.filter(({ isFunction }) => isFunction), ...own.filter(({ isFunction }) => !isFunction)];
+    return `## ${title}\n\n| Export | Description |\n| ------ | ------ |\n${sorted.map(({ row }) => row).join("")}`;
+  });
+  return text.slice(0, text.indexOf("\n## ") + 1) + tables.join("\n");
+}
+
 /** One list of what is thrown, in the place of one section for each. */
 function listThrows(sections: string): string {
   const items = sections
@@ -36,7 +77,8 @@ function listReExports(name: string, sections: string, texts: ReadonlyMap<string
 
 /** Turns what TypeDoc writes about an export into a page of the site. */
 export function libraryPage(name: string, texts: ReadonlyMap<string, string>): string {
-  const text = texts.get(name) ?? "";
+  const written = texts.get(name) ?? "";
+  const text = name === "tradewire.md" ? listByGroup(written, texts) : written.replace(/^## Modules$/m, START);
   const [, kind, title = name] = /^# (?:(.*): )?([^<&\n]*)/m.exec(text.replaceAll("\\", "")) ?? [];
   const content = text
     .replaceAll(/^\*\*\*\n\n/gm, "")

@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
+
 /** A group of pages in the navigation. */
 export interface Group {
   readonly title: string;
-  /** Paths from the root of the repository. */
+  /** Paths from the root of the repository; with an anchor, one section of a file. */
   readonly pages: readonly string[];
 }
 
@@ -12,6 +14,11 @@ export interface Section {
 }
 
 const docs = (...names: string[]): readonly string[] => names.map((name) => `docs/${name}.md`);
+
+const reference = readFileSync(new URL("../docs/command.md", import.meta.url), "utf8");
+const commands = [...reference.matchAll(/^## tradewire (.*)$/gm)].map(
+  ([, name]) => `docs/command.md#tradewire-${name}`,
+);
 
 /** All pages that are written by hand, in the order of the navigation. The build fails if a page of docs/ is missing. */
 export const sections: readonly Section[] = [
@@ -41,6 +48,7 @@ export const sections: readonly Section[] = [
         title: "Reference",
         pages: docs("command", "configuration", "errors", "tables"),
       },
+      { title: "Commands", pages: commands },
       { title: "The local node", pages: docs("devnode") },
     ],
   },
@@ -66,6 +74,9 @@ export const places: ReadonlyMap<string, string> = new Map([
 ]);
 
 function placeOf(page: string): string {
-  const path = page.replace(/^docs\//, "").replace(/README\.md$/, "index.md");
+  const path = page
+    .replace(/^docs\//, "")
+    .replace(/README\.md$/, "index.md")
+    .replace(/\.md#tradewire-(.*)/, "/$1.md");
   return page.startsWith("docs/") ? path : path.toLowerCase();
 }

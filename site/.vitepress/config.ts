@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createLogger } from "vite";
 import { type DefaultTheme, defineConfig } from "vitepress";
+import { readPage } from "../page.js";
 import { places, type Section, sections } from "../pages.js";
 import { description, REPOSITORY, version } from "../repository.js";
 import { createTypesTransformer } from "../twoslash.js";
@@ -18,8 +19,8 @@ const slugify = (heading: string) =>
     .replaceAll(" ", "-");
 
 async function titleOf(page: string): Promise<string> {
-  const text = await readFile(`${root}${page}`, "utf8");
-  return /^# ([^:\n]*)/m.exec(text)?.[1]?.replaceAll("`", "") ?? page;
+  const text = await readPage(root, page);
+  return /^# (?:tradewire (?=[a-z]))?([^:\n]*)/m.exec(text)?.[1]?.replaceAll("`", "") ?? page;
 }
 
 const linkTo = (page: string) => `/${(places.get(page) ?? page).replace(/(?:index)?\.md$/, "")}`;

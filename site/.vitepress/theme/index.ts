@@ -14,7 +14,13 @@ const PageLinks = defineComponent(() => {
   };
 });
 
+/** What a terminal shows, on the first page. */
+const Terminal = defineComponent(() => {
+  const { frontmatter } = useData();
+  return () => h("pre", { class: "terminal" }, frontmatter.value.terminal);
+});
+
 export default {
   extends: Theme,
-  Layout: () => h(Theme.Layout, null, { "doc-before": () => h(PageLinks) }),
+  Layout: () => h(Theme.Layout, null, { "doc-before": () => h(PageLinks), "home-hero-image": () => h(Terminal) }),
 };

@@ -19,13 +19,15 @@ const TYPES = {
   ".png": "image/png",
   ".woff2": "font/woff2",
 };
-/** What is searched for, and the page that must be among the first three results. */
+/** What is searched for, and the page or section that must be among the first three results. */
 const SEARCHES = [
   ["kill switch", "/guards"],
   ["backfill", "/sync"],
   ["duplicate order", "/intents"],
   ["self signed certificate", "/configuration"],
-  ["TW_CHAIN_MISMATCH", "/errors"],
+  ["TW_CHAIN_MISMATCH", "/errors.html#tw_chain_mismatch"],
+  ["timeouts.callMs", "/configuration.html#timeoutscallms"],
+  ["tradewire submit", "/command/submit"],
   ["createClient", "/library/tradewire/createClient"],
   ["exportNetworkHistory", "/library/tradewire/Client"],
   ["openArchive", "/library/tradewire/openArchive"],
