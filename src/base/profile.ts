@@ -24,7 +24,6 @@ interface NameRules {
 /** The names of the profiles. */
 export const profiles: readonly [Profile, Profile] = ["specification", "deployed"];
 
-/** The rules of each profile. */
 export const profileRules: { readonly [name in Profile]: ProfileRules } = {
   specification: {
     extensions: "required",

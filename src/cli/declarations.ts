@@ -54,7 +54,6 @@ type OptionalName<Declared> = {
   [Name in keyof Declared]: Declared[Name] extends { readonly presence: "optional" } ? Name : never;
 }[keyof Declared];
 
-/** The values of declared options. */
 export type OptionValues<Declared extends OptionDeclarations> = {
   readonly [Name in Exclude<keyof Declared, OptionalName<Declared>>]: ValueOf<Declared[Name]>;
 } & {

@@ -64,7 +64,6 @@ export interface ListingType<M extends DescMessage> {
   readonly advice?: string;
   /** The decimal numbers of a record, which JSON has next to the record as the node sent it. */
   decimals?(node: MessageShape<M>): JsonObject | undefined;
-  /** The names of all decimal numbers. */
   readonly decimalNames?: readonly string[];
   cells(node: MessageShape<M>): readonly string[];
   /** Returns the chosen columns of a record. Without a choice, JSON and CSV have the record as the node sent it. */

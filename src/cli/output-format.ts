@@ -74,7 +74,6 @@ export function isJsonRequested(args: readonly string[]): boolean {
 export interface Report {
   /** Prints it for a person. */
   table(): void | Promise<void>;
-  /** Returns all of it as one object. */
   object(): object;
   /** Returns its records, each a line of JSON or of CSV; by default the object is the only one. */
   records?(): Iterable<object>;

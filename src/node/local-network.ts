@@ -41,7 +41,6 @@ const CORE_VERSION = "v0.78.0";
 /** The states of markets that emit an event in each block (v0.78.0, `core/execution/future/market.go`, OnTick). */
 const TICKING: readonly Market_State[] = [Market_State.ACTIVE, Market_State.PENDING, Market_State.SUSPENDED];
 
-/** The options of a local network. */
 export interface LocalNetworkOptions {
   readonly chainId: string;
   readonly profile: Profile;

@@ -11,7 +11,6 @@ import {
 /** A request of either version. Both have the same fields, and differ only in the names of the messages. */
 type ReflectionRequest = ServerReflectionRequest | ServerReflectionRequestAlpha;
 
-/** The reflection services. */
 export const reflectionServices: readonly DescService[] = [ServerReflection, ServerReflectionAlpha];
 
 /** Adds server reflection in both of its versions, so that tools such as grpcurl need no definitions. */

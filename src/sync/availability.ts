@@ -24,7 +24,6 @@ export interface Availability {
   readonly state: AvailabilityState;
   /** Records that it has answered. */
   recordSuccess(): void;
-  /** Records a failure. */
   recordFailure(error: TradewireError, isUnreachable: boolean): number;
 }
 

@@ -91,7 +91,6 @@ const REACTIONS = {
   other: reaction("stop"),
 } as const satisfies Readonly<Record<string, Reaction>>;
 
-/** The kind of a failure. */
 export type FailureKind = keyof typeof REACTIONS;
 
 const NODE_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {

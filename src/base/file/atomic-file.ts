@@ -10,7 +10,6 @@ import { sweepTemporary, temporaryName } from "./temporary-files.js";
 /** How many bytes are buffered before they are written. */
 const WRITE_SIZE = 1024 * 1024;
 
-/** A saved file. */
 export interface SavedFile {
   /** Absolute path of the file. */
   readonly path: string;

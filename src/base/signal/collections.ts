@@ -1,6 +1,5 @@
 /** Items that are added and removed often, such as the active calls. */
 export interface ActiveSet<T> {
-  /** Adds an item. */
   add(item: T): () => void;
   /** Returns the items, in any order. */
   list(): T[];

@@ -84,7 +84,6 @@ export interface ArchiveFile {
   content(): AsyncGenerator<Uint8Array, CsvCount, undefined>;
 }
 
-/** How the files of an archive are read. */
 export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
   /**
    * The requested table and range, or a function that returns them. Files whose names have the specified form must belong

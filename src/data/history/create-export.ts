@@ -80,7 +80,6 @@ interface Output<T> {
   end?(): Promise<void>;
 }
 
-/** The bytes of the archive. */
 const archiveBytes: Output<Uint8Array> = { accept: ({ data }) => (data.length > 0 ? data : undefined) };
 
 /** The bytes of the archive; the names in its directory are checked at the end. */

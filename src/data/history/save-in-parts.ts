@@ -229,7 +229,6 @@ function totalProgress(onProgress: PartSaving["onProgress"], completed: () => nu
   };
 }
 
-/** A retry of a part. */
 export interface PartRetry {
   /** Number of attempts so far, at least 1. */
   readonly attempt: number;

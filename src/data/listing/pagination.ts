@@ -121,7 +121,6 @@ export interface PagedRequest {
   readonly after: string | undefined;
   /** Whether the newest records come first, if specified. */
   readonly newestFirst: boolean | undefined;
-  /** Returns the request for a page. */
   pageRequest(page: { readonly first: number; readonly after: string | undefined }): Message;
 }
 

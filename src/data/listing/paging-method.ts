@@ -29,7 +29,6 @@ export type PagingMethod<M extends DescMethodUnary> = M & IfPages<M>;
 /** The records of the pages of a method, such as `Order` for `ListOrders`. */
 export type NodeOf<M extends DescMethodUnary> = RecordOf<MessageShape<M["output"]>>;
 
-/** Where the pages of a method are. */
 export interface Connection {
   /** The field of the response that contains a page. */
   readonly field: DescField;

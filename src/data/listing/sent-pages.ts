@@ -17,9 +17,7 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined;
 }
 
-/** The pages of a listing. */
 export interface PageSource<P extends SentPage<unknown>> {
-  /** Fetches a page. */
   fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<P | undefined>;
   /** Identifies a record, to detect pages that repeat. */
   idOf(edge: P["edges"][number]): string;

@@ -178,7 +178,6 @@ interface EndRecord {
   readonly start: number;
   /** Where its own fields place it: after the central directory and ZIP64's records, if any. */
   readonly expectedStart: number;
-  /** Where it ends, and the archive with it. */
   readonly end: number;
 }
 

@@ -52,7 +52,6 @@ export async function* readSource<T>(
   yield* file.archive === undefined ? streamed(file.stream()) : seekable(file.archive);
 }
 
-/** An open file. */
 export interface OpenFile extends AsyncDisposable {
   /** The archive in the file; `undefined` for a pipe or device, which can only be streamed. */
   readonly archive: Seekable | undefined;

@@ -17,7 +17,6 @@ export interface ByteReader {
   close(): Promise<void>;
 }
 
-/** Options of a byte reader. */
 export interface ByteReaderOptions {
   /** Position of the first byte in the archive; 0 by default. */
   readonly position?: number | undefined;

@@ -34,7 +34,6 @@ export interface Entry {
   content(): AsyncGenerator<Buffer, EntryMeasures, undefined>;
 }
 
-/** How entries are read. */
 export interface EntryOptions extends ByteReaderOptions {
   readonly limits: EntryLimits;
   /** Whether the bytes were assembled from an export's chunks, so that they end with the archive. */

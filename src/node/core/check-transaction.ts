@@ -35,7 +35,6 @@ export interface CheckRefusal {
   readonly data: string;
 }
 
-/** A transaction as the node received it. */
 export interface Received {
   /** The bytes that its hash is of. */
   readonly bytes: Uint8Array;

@@ -1,7 +1,6 @@
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { ProposalTerms } from "../../../gen/vega/governance_pb.js";
 
-/** The kind of a command. */
 export type CommandKind = Exclude<InputData["command"]["case"], undefined>;
 
 /**

@@ -66,7 +66,6 @@ interface ChainTotals {
   readonly cancellations: number;
 }
 
-/** A transaction in a block. */
 export interface BlockTransaction extends AppliedCommand {
   /** 64 hex digits in upper case. */
   readonly txHash: string;

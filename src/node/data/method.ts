@@ -28,7 +28,6 @@ export interface ListingMethod<Request, T, Response> {
   readonly where?: (request: Request, query: ListingOptions) => (record: T) => boolean;
   /** Returns the source of the records, which determines their order. */
   readonly from: (request: Request, page: PageRequest) => RecordSource<T>;
-  /** Returns the response for a page. */
   readonly answer: (page: Page<T>) => Response;
 }
 

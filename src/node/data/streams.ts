@@ -50,7 +50,6 @@ interface StreamDeclaration<T, M, S = never> {
   readonly slowReaderError?: () => ConnectError | undefined;
 }
 
-/** The open streams of a node. */
 export interface OpenStreams {
   /** Sends the events of an executed block to open streams. */
   publish(block: Block, blockEvents: readonly BlockEvent[], at?: "event" | "commit"): void;
@@ -61,7 +60,6 @@ export interface OpenStreams {
    * @throws ConnectError when the reader is too slow
    */
   watch<T, M, S = never>(watched: StreamDeclaration<T, M, S>): AsyncGenerator<M | S, void>;
-  /** The number of open streams. */
   open(subject: Subject): number;
 }
 
@@ -179,7 +177,6 @@ function createQueue<T>(select: (blockEvents: readonly BlockEvent[]) => readonly
 /** The maximum number of records in one message of a snapshot, as on deployed nodes. */
 const SNAPSHOT_PAGE = 50;
 
-/** A page of a snapshot. */
 export interface SnapshotPage<T> {
   readonly records: readonly T[];
   readonly lastPage: boolean;

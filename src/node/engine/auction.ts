@@ -6,7 +6,6 @@ import { deleteOrder, levelsOf, opposite, ordersAt, storeOrder, trueRemaining } 
 import { updateTrailingPrices } from "./stop-orders.js";
 import { newTrade } from "./trades.js";
 
-/** The uncrossing of an auction. */
 export interface Uncrossing {
   /** Price of all its trades. */
   readonly price: bigint;

@@ -36,7 +36,6 @@ import {
 import type { ExecutionContext } from "./engine-state.js";
 import { min, ONE, parseFixedPoint } from "./fixed-point.js";
 
-/** The inputs of a transfer fee. */
 export interface TransferFeeInput {
   readonly parameters: ReadonlyMap<string, string>;
   /** The asset's quantum, in units of its last decimal. */

@@ -43,7 +43,6 @@ export interface PartyPosition {
 /** Scale of the prices and amounts in a {@link PartyPosition}. */
 export const PRECISION = 10n ** 12n;
 
-/** A pending stop order. */
 export interface PendingStopOrder {
   readonly stopOrder: StopOrder;
   /** The order to submit when the stop order triggers. */
@@ -76,7 +75,6 @@ export interface MarketState {
   readonly orders: Map<string, Order>;
   /** Identifiers of the pegged orders among them, by arrival. */
   readonly pegged: Set<string>;
-  /** Positions by party. */
   readonly positions: Map<string, PartyPosition>;
   /** Parties with a margin account in use: those with orders or a position. */
   readonly parties: Set<string>;
@@ -132,7 +130,6 @@ export interface State {
   readonly openingAuctions: Map<string, bigint>;
   /** Active data sources of markets, by identifier. */
   readonly dataSources: Map<string, DataSourceSpec>;
-  /** By party. */
   readonly profiles: Map<string, PartyProfile>;
   /** By identifier, in order of arrival. */
   readonly withdrawals: Map<string, Withdrawal>;

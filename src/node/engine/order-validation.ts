@@ -13,14 +13,12 @@ import { trueRemaining } from "./order-book.js";
 
 const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 
-/** Maximum size of an order. */
 const MAX_ORDER_SIZE = MAX_INT64 / 2n;
 
 export function isPersistent({ type, timeInForce }: Pick<Order, "type" | "timeInForce">): boolean {
   return type === Order_Type.LIMIT && timeInForce !== IOC && timeInForce !== FOK;
 }
 
-/** The rejection of an order. */
 export interface OrderRejection {
   /** Reason in the order. The network leaves it out for a price that is not a multiple of the tick size. */
   readonly reason?: OrderError;

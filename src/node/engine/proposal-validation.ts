@@ -10,7 +10,6 @@ import {
 import type { ExecutionContext, State } from "./engine-state.js";
 import { isBelow } from "./fixed-point.js";
 
-/** The rejection of a proposal. */
 export interface ProposalRejection {
   readonly reason: ProposalError;
   /** The network's error text. */

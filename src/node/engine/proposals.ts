@@ -113,7 +113,6 @@ function emitProposal({ emit }: ExecutionContext, value: Proposal): void {
   emit({ case: "proposal", value });
 }
 
-/** Returns a proposal as rejected. */
 function asRejected(proposal: Proposal, { reason, details }: ProposalRejection): Proposal {
   return { ...proposal, state: Proposal_State.REJECTED, reason, errorDetails: details };
 }

@@ -19,7 +19,6 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { blockTime, COUNT, decimal, freeText, hashOf, marketId, partyId, pick, scatter } from "./seeded-values.js";
 
-/** Number of stop orders. */
 const STOP_ORDERS = 10_000;
 
 const SECOND = 1_000_000_000n;

@@ -47,7 +47,6 @@ const SECOND = 1_000_000_000n;
 /** Returns the index of a block, from 0, which determines the market. */
 export const blockIndex = (height: bigint): number => Number(height) - 1;
 
-/** Returns the price of a trade by its number. */
 export const tradePrice = (trade: number): number => scatter(2_650_000, 40_000, trade);
 
 const tradeSize = (trade: number): number => scatter(1, 250, trade);

@@ -25,7 +25,6 @@ import {
 export type { Genesis } from "./genesis.js";
 export type { LedgerAccount, LedgerEntryRecord, NodeSegment } from "./recorded-segments.js";
 
-/** The options of a history. */
 export interface HistoryOptions {
   readonly generated: GeneratedHistory;
   /** Identifier of the chain. It is part of file names. */
@@ -180,7 +179,6 @@ function linkedSegments(
   });
 }
 
-/** Splits bytes into chunks. */
 function* splitIntoChunks(bytes: Buffer): Generator<Buffer, void, undefined> {
   for (let from = 0; from < bytes.length; from += CHUNK_BYTES) {
     yield bytes.subarray(from, from + CHUNK_BYTES);

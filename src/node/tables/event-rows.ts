@@ -175,7 +175,6 @@ function json<S extends DescMessage>(schema: S, message: MessageShape<S> | undef
   return message === undefined ? undefined : toJson(schema, message);
 }
 
-/** Returns messages as a JSON list. */
 function jsonList<S extends DescMessage>(schema: S, messages: readonly MessageShape<S>[]): Value {
   return messages.map((message) => toJson(schema, message));
 }
@@ -378,7 +377,6 @@ export const liquidity_provisions = rowsFrom(["liquidityProvision"], (value, blo
   },
 ]);
 
-/** Returns the row of a block. */
 export const blockFields = ({ time, height, hash }: Block): Row => ({ vega_time: time, height, hash });
 
 export const blocks: RowsOf = ({ block, event }) => (event.case === "beginBlock" ? [blockFields(block)] : []);

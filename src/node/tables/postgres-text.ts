@@ -176,7 +176,6 @@ interface JsonNumber {
   readonly [NUMBER]: string;
 }
 
-/** A JSON value. */
 export type Json = string | number | boolean | null | JsonNumber | readonly Json[] | { readonly [key: string]: Json };
 
 /**

@@ -29,7 +29,6 @@ export function isOrder(event: Event): event is Extract<Event, { readonly case: 
   return event.case === "order" || event.case === "endedOrder";
 }
 
-/** An event in its block. */
 export interface BlockEvent {
   readonly block: Block;
   /** Sequence number in the block, from 1. */

@@ -32,7 +32,6 @@ export interface Records {
   readonly oracleSpec: LatestEvents<"oracleSpec">;
   /** By identifier. */
   readonly withdrawal: LatestEvents<"withdrawal">;
-  /** By party. */
   readonly partyProfileUpdated: LatestEvents<"partyProfileUpdated">;
   /** By `PARTY MARKET`. */
   readonly partyMarginModeUpdated: LatestEvents<"partyMarginModeUpdated">;

@@ -6,13 +6,11 @@ import { copyOnWrite, type Snapshotable } from "./copy-on-write.js";
 interface TransactionEvents {
   /** Events that change records. Only the last version of a record in a block is included. */
   readonly events: readonly Event[];
-  /** Accounts that the transaction opened. */
   readonly opened: readonly Account[];
 }
 
 /** The events of transactions, by hash. */
 export interface TransactionEventIndex {
-  /** Returns the events of a transaction. */
   find(txHash: string): TransactionEvents | "dropped" | undefined;
 }
 
@@ -28,7 +26,6 @@ export interface TransactionEventStore extends TransactionEventIndex, Snapshotab
 interface StoredEvents {
   readonly transactions: Map<string, TransactionEvents>;
   readonly blocks: Map<string, TransactionEvents>;
-  /** The number of events of transactions. */
   count: number;
   hasDropped: boolean;
 }

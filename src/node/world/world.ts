@@ -48,7 +48,6 @@ export interface World {
   readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
   /** Latest events of all other kinds, such as transfers and proposals. */
   readonly records: Records;
-  /** Events by transaction. */
   readonly transactions: TransactionEventIndex;
   /** The latest version of each order, at the place of its first version. */
   readonly orders: Timeline<Order>;
@@ -115,7 +114,6 @@ export type WorldState = Readonly<Record<string, unknown>>;
 export interface WorldStore {
   /** The current state. Its members change, but values returned earlier do not. */
   readonly world: World;
-  /** Begins a block. */
   begin(block: Block): void;
   /** Applies an event. An event of another block begins that block. */
   apply(blockEvent: BlockEvent): void;

@@ -8,7 +8,6 @@ import { jittered } from "./queue-options.js";
 interface Permit {
   /** Aborted if the permit was lost with its connection: the export must end, too. */
   readonly signal: AbortSignal;
-  /** Returns the permit. */
   release(): Promise<void>;
 }
 

@@ -22,7 +22,6 @@ export type Job = PgBoss.JobWithMetadata<JobData>;
 /** How often, and after which delays, a queued unit is attempted. */
 export interface RetryPolicy {
   readonly replace: boolean;
-  /** Maximum number of attempts. */
   readonly attempts: number;
   /**
    * Seconds until the second attempt. The delay doubles with each attempt, and is extended by a random part of up to

@@ -9,7 +9,6 @@ import type { QueryRunner, QueueDatabase } from "./queue-database.js";
 // pg-boss has no method that lists the jobs of a queue. Only the statements of this file read its table `job`, and none of
 // them changes it.
 
-/** The content of a queue. */
 export interface QueueContents {
   /** Units that wait, including those that wait for another attempt. */
   readonly waiting: number;
@@ -28,7 +27,6 @@ export interface ActiveJob {
   readonly retries: number;
 }
 
-/** Maximum number of dead letters that are read. */
 const MAX_DEAD_LETTERS = 1000;
 
 /** How many preceding ranges are compared with a segment: a longer range beyond these is queued twice. */

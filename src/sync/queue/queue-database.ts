@@ -13,7 +13,6 @@ import { DEAD_LETTER_QUEUE, queueSchema, UNIT_QUEUE } from "./jobs.js";
 /** Runs statements: a connection, or the pool. */
 export type QueryRunner = Pick<Client | PoolClient, "query">;
 
-/** The database of a queue. */
 export interface QueueDatabase extends AsyncDisposable {
   /** The name for people, without the password. */
   readonly name: string;

@@ -19,7 +19,6 @@ export async function storePlan(
   await client.query(`UPDATE ${db.schema}.tradewire_queue SET plan = $1`, [plan]);
 }
 
-/** Where stored plans are reported. */
 export interface PlanReportOptions {
   readonly report: ReportEvent;
   /** Returns what the worker's nodes have. */

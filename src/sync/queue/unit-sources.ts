@@ -24,9 +24,7 @@ export interface UnitSources {
 
 /** How the history of a worker's nodes is read. */
 export interface UnitSourcesOptions extends RetryContext {
-  /** The chain of the queue. */
   readonly chainId: string;
-  /** The name of the sink. */
   readonly sinkName: string;
   /** The shortest time between two readings, in milliseconds. */
   readonly listingMs: number;

@@ -3,7 +3,6 @@ import type { BlockRange } from "../../data/history/segments.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { Sink, TableCoverage } from "../sink.js";
 
-/** Maximum number of columns of the picture. */
 const MAX_COLUMNS = 600;
 
 /** One table of the picture. */
@@ -211,7 +210,6 @@ export async function coverageOf(
   return found;
 }
 
-/** Returns where the parts of a range end. */
 function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64Array {
   const length = Number(toBlock - fromBlock) + 1;
   return Float64Array.from({ length: parts }, (_, part) => Math.floor(((part + 1) * length) / parts));

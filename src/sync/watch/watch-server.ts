@@ -161,7 +161,6 @@ async function listenOn(server: Server, host: string, port: number): Promise<str
   return `http://${host.includes(":") ? `[${host}]` : host}:${taken}`;
 }
 
-/** Where a server listens. */
 export interface ListenAddress {
   /** A name, an IPv4 address, or an IPv6 address without brackets. */
   readonly host: string;

@@ -28,7 +28,6 @@ export interface ObservedCalls {
   readonly lastBlockHeight: Transactions["lastBlockHeight"];
 }
 
-/** One reading of a node. */
 export interface Look {
   readonly observed: Observed;
   /** The last block. */

@@ -22,7 +22,6 @@ export interface SentBatch {
 
 /** Sends batches, and applies their outcomes to the leases. */
 export interface LeaseSender {
-  /** Sends a batch. */
   send(
     batch: LeaseBatch,
     options: Pick<CallOptions, "signal" | "timeoutMs">,

@@ -37,7 +37,6 @@ export interface BlockWatch {
    * @throws the error of the last attempt, if the stream could not be opened or was lost before a block ended
    */
   ready(signal: AbortSignal): Promise<void>;
-  /** Adds an observer. */
   observe(observer: ResultObserver): () => void;
   /** Finds the block of a time. */
   blockAt(time: bigint): bigint | undefined;

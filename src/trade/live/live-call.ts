@@ -44,7 +44,6 @@ export interface LiveCalls {
 
 interface LostCall {
   readonly method: DescMethodStreaming;
-  /** The context values of the lost call. */
   readonly contextValues: ContextValues;
   /** The number of attempts since the last message, from 1. */
   readonly attempt: number;

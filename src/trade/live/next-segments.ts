@@ -25,7 +25,6 @@ export interface FollowTarget {
   readonly toBlock: bigint | undefined;
 }
 
-/** The next segments. */
 export interface NextSegments {
   readonly chainId: string;
   /** Oldest first, each adjacent to the previous one; empty if the node has nothing new. */

@@ -16,7 +16,6 @@ export interface Failures {
 
 const NO_FAILURES: Failures = { total: 0, broken: 0, refused: 0 };
 
-/** How a connection ended. */
 export type ConnectionEnd = ({ readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown }) & {
   /** The failures since the last progress, this end included. */
   readonly failures: Failures;
@@ -38,7 +37,6 @@ export interface StreamSource<M> {
   readonly stableMs?: number;
 }
 
-/** A stream that reconnects. */
 export interface ReconnectingStream<M> {
   /** The messages of all connections; iterate them once. They end when the signal is aborted. */
   readonly messages: AsyncIterable<M>;

@@ -9,7 +9,6 @@ import type { BlockWatch } from "./block-watch.js";
 import { isOfSameCommand, type Sent } from "./sent-transaction.js";
 import type { Outcome } from "./transaction-outcome.js";
 
-/** How the wait for a result ended. */
 export type Ending =
   | {
       readonly kind: "seen";

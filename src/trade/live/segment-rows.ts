@@ -14,7 +14,6 @@ export interface Exporter {
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): Pick<NetworkHistoryExport, "files">;
 }
 
-/** How to read the rows of a segment. */
 export interface SegmentRowsOptions extends ExportOptions {
   /** How values are converted to their types; `undefined` for text values. */
   readonly typed: TypedOptions | undefined;
@@ -28,7 +27,6 @@ export interface PartOfSegment {
   readonly digest: string;
 }
 
-/** A batch of the rows of a segment. */
 export interface SegmentBatch extends TypedBatch {
   /** Returns the part of the segment that ends with the first rows of this batch. */
   partAfter(count: number): PartOfSegment;

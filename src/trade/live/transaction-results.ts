@@ -24,7 +24,6 @@ export interface ResultsGap {
   readonly gap: { readonly afterBlock: undefined; readonly beforeBlock: undefined };
 }
 
-/** The results of transactions. */
 export interface TransactionResults {
   /**
    * Observes the results of transactions from now on: each result arrives after the transaction's block was executed.

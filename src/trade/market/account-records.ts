@@ -13,7 +13,6 @@ export interface AccountRecords {
 /** A kind of records of an account. */
 export type RecordKind = keyof AccountRecords;
 
-/** All kinds of records of an account. */
 export const KINDS: readonly RecordKind[] = ["order", "position", "balance"];
 
 /** The change of one record of an account. */

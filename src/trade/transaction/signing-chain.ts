@@ -4,7 +4,6 @@ import { assertChainId } from "../../base/input/assert.js";
 
 /** The configuration of the chain, and of the connection to the node. */
 export interface ChainSettings {
-  /** The chain to sign for. */
   readonly chainId?: string | undefined;
   /** Whether every host that the client may call is loopback. */
   readonly isLoopback: boolean;

@@ -107,7 +107,6 @@ export interface ProxyRules {
 /** The URL of the proxy for all nodes, `false` for none, or rules. */
 export type ProxyConfig = string | false | ProxyRules;
 
-/** Timeouts. */
 export interface TimeoutConfig {
   /** The timeout for opening a connection, in milliseconds. */
   readonly connectMs: number;
@@ -172,7 +171,6 @@ interface Limits {
   readonly callsPerSecond?: number | undefined;
 }
 
-/** The name of a transport. */
 export type TransportName = "grpc" | "grpc-js" | "rest";
 
 /** Any Connect transport, such as Connect's own. One that holds connections may have a `close` function. */
@@ -193,7 +191,6 @@ type TransportSource = TransportName | CustomTransport;
  */
 export type TransportChoice = "auto" | TransportSource | readonly TransportSource[];
 
-/** An endpoint with one URL, or with those of several nodes of a network. */
 type OfNodes<Endpoint> = Omit<Endpoint, "url"> & {
   /** The URL, or the URLs of several nodes of the same network, the preferred one first. */
   readonly url: string | readonly string[];

@@ -479,7 +479,6 @@ const limits = group({
   callsPerSecond: v.optional(integerFrom(1, 1_000_000)),
 });
 
-/** The names of the transports. */
 export const transportNames = ["grpc", "grpc-js", "rest"] as const satisfies readonly TransportName[];
 
 const TRANSPORTS = `must be one of auto, ${transportNames.join(", ")}, or a list of the last three`;

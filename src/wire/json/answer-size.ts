@@ -119,7 +119,6 @@ interface CountedField {
   readonly wireType: WireType;
   /** Whether its values may be packed, without their tags. */
   readonly isPackable: boolean;
-  /** The number of elements of one value. */
   readonly elements: number;
   /** The fields of its messages, or of its map entries. */
   readonly fields?: () => CountedFields;

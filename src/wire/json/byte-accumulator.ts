@@ -2,7 +2,6 @@
 export interface ByteAccumulator {
   /** The number of bytes. */
   readonly size: number;
-  /** Adds bytes. */
   push(bytes: Uint8Array): void;
   /** Removes all bytes. */
   take(): Buffer;

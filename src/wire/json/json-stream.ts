@@ -209,7 +209,6 @@ interface Punctuation {
   takesValue(): boolean;
   /** Returns what was expected, for errors. */
   expected(): string;
-  /** Returns whether the stream may end. */
   mayEnd(): boolean;
 }
 

@@ -65,7 +65,6 @@ interface MessageCallOptions {
 /** Options of {@link createMessageTransport}. */
 export interface MessageTransportOptions {
   readonly codec: Codec;
-  /** Opens a call. */
   open(method: DescMethod, options: MessageCallOptions): MessageCall;
   /** Called every {@link LIVENESS_CHECK_MS} while calls are in flight. */
   check(): void;

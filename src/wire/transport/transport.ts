@@ -75,7 +75,6 @@ interface RegisteredTransport {
   open(options: OpenOptions): OpenNode[];
 }
 
-/** A transport to a node. */
 export interface OpenNode extends NodeMember {
   readonly transport: ClosableTransport;
   /** The URL; that of a custom transport is unknown. */

@@ -36,11 +36,9 @@ export interface FolderLayout {
   readonly marks: string;
   /** The ledger of a table. */
   manifest(table: TableName): string;
-  /** The folder of a table. */
   table(table: TableName): string;
   /** The folder of a unit's file. */
   folder(unit: Unit): string;
-  /** The file of a unit. */
   file(unit: Unit): string;
   /** The notice next to a unit's file while it replaces other files. */
   notice(unit: Unit): string;

@@ -8,7 +8,6 @@ import { SEARCH_PATH } from "./postgres-catalog.js";
 import { FetchError, sinkError } from "./postgres-errors.js";
 import type { Target } from "./postgres-target.js";
 
-/** The connections of a sink. */
 export interface Connections extends AsyncDisposable {
   readonly copyFrom: Packages["copyFrom"];
   /**

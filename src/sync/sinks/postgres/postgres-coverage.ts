@@ -17,7 +17,6 @@ const COMPARISON_MEMORY = "256MB";
 /** The number of segments in a batch. */
 const CHUNK_SEGMENTS = 1000;
 
-/** Returns the coverage of an empty sink. */
 export function emptyCoverage({ history: { segments }, tables, range, limit }: CoverageQuery): CoverageComparison {
   const { low, high } = indexesWithin(segments, range);
   const absent = segments.slice(low, high + 1);

@@ -9,7 +9,6 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A rule for a field. */
 export type Rule<T> = (value: T) => string | undefined;
 
 /** Rules for some of a message's fields. */

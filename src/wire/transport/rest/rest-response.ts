@@ -108,7 +108,6 @@ async function* untilCorrupt(body: BodyParts): AsyncGenerator<Uint8Array> {
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
 
-/** Options of reading JSON. */
 export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> {
   /** The maximum size of a body or an object, in bytes. */
   readonly maxBytes: number;

@@ -34,7 +34,6 @@ import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-re
 
 /** Opens WebSockets to one server. */
 export interface WebSocketClient {
-  /** Opens a WebSocket. */
   open(target: string, header: Headers, signal: AbortSignal): Promise<MessageSocket | IncomingMessage>;
   /** Closes all sockets. */
   close(): void;

@@ -46,7 +46,6 @@ export function signOf({ value }: Decimal): number {
   return value > 0n ? 1 : value < 0n ? -1 : 0;
 }
 
-/** Returns a whole number as a decimal one. */
 export function whole(value: number): Decimal {
   return { value: BigInt(value), exponent: 0 };
 }
