@@ -1,5 +1,5 @@
+import type { Rows } from "../../../gen/tables/rows.js";
 import type { ScalarType } from "./data/facts.js";
-import type { Rows } from "./data/rows.js";
 import type { TableName } from "./table-names.js";
 import type { TableColumn } from "./table-schema.js";
 

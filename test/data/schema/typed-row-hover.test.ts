@@ -61,7 +61,7 @@ const units = await client.marketUnits("id");
   ]);
 });
 
-test("editors show what a column holds, in rows of all versions as in one version's (npm run generate:reference)", () => {
+test("editors show what a column holds, in rows of all versions as in one version's (npm run generate)", () => {
   const columns = tableNames.flatMap((table) => {
     const schemas = schemaVersions(table).map((version) => tableSchema(table, version));
     const newest = new Map(
