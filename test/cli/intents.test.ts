@@ -6,6 +6,7 @@ import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { run } from "../support/command.js";
+import { committed } from "../support/committed.js";
 import { writePrivately } from "../support/private-file.js";
 import { market, seed } from "../support/transactions.js";
 
@@ -41,6 +42,7 @@ test("an intent is executed once, however often its command is repeated", async 
   const asJson = await submit("once", ...journal(), "--intent", "one", "--json");
   expect(JSON.parse(asJson.out)).toMatchObject({ id: "one", status: "executed", evidence: "result" });
   await using client = createClient({ grpc: { url: node.grpcUrl } });
+  await committed(client);
   const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference: "once" } });
   expect(orders?.edges).toHaveLength(1);
   expect((await readFile(join(folder, "orders.journal"), "utf8")).trimEnd().split("\n")).toHaveLength(2);
