@@ -12,7 +12,7 @@
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,6 +81,8 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
       break;
     }
   }
+  const lines = (await readFile(path, "utf8")).split("\n");
+  const settled = new Set(lines.flatMap((line) => (line.includes('"isLast":true') ? [JSON.parse(line).id] : [])));
   let next = 0;
   const submitNext = async () => {
     const order = { marketId, size: 1n, side: 1, timeInForce: 1, type: 1, price: "", reference: "" };
@@ -97,7 +99,7 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
       options.id = name;
     };
     for (let n = next++; n < count; n = next++) {
-      if (isStopOrder(n)) {
+      if (isStopOrder(n) && !settled.has(nameOf(n))) {
         // A party may have few at a time. What this cancels was executed.
         const cancellation = { case: "stopOrdersCancellation", value: { marketId } };
         await client.sendCommand(cancellation, { signer, until: "executed", timeoutMs: 10_000 }).catch(() => undefined);
