@@ -113,8 +113,11 @@ new ResizeObserver(draw).observe(byId("tables"));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 `;
 
-/** The style of the page. The four states differ in lightness and form, not in hue alone. */
-const style = `
+/**
+ * The page's style, whose hash the content security policy names. The four states differ in lightness and form, not in hue
+ * alone.
+ */
+export const pageStyle = `
 :root {
   color-scheme: light dark;
   --ground: #f6f6f4; --card: #ffffff; --ink: #1a1c20; --soft: #646a73; --line: #e3e3de;
@@ -222,9 +225,6 @@ footer { display: flex; flex-wrap: wrap; gap: 4px 16px; color: var(--soft); font
   .row .bytes, .row.axis span:empty { display: none; }
 }
 `;
-
-/** The page's style, whose hash the content security policy names. */
-export const pageStyle = style;
 
 /** The page's script, whose hash the content security policy also names. */
 export const pageScript = `"use strict";\n${drawing}${script}`;

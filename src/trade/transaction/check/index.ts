@@ -26,8 +26,8 @@ export type { Problem } from "./field-rules.js";
 export { type NetworkProblem, networkProblems } from "./network/index.js";
 
 /**
- * Checks a command, as far as that is possible without the network's state: orders,
- * transfers and withdrawals by the rules of the API documentation, and every command by those of the network's own check (`commands/` of v0.78.0).
+ * Checks a command, as far as that is possible without the network's state: orders, transfers and withdrawals by the rules
+ * of the API documentation, and every command by those of the network's own check (`commands/` of v0.78.0).
  *
  * The network may still refuse a command without a problem here, or fail to execute it.
  *
@@ -95,8 +95,8 @@ function specifiedProblems(command: Command): Iterable<Problem> {
 }
 
 /** Checks a margin factor. The network takes larger ones, and locks as many times the value of all orders. */
-function marginModeProblems({ marginFactor = "" }: UpdateMarginMode, at: string): Iterable<Problem> {
-  return fieldProblems({ marginFactor }, { marginFactor: optional(upToOne) }, at);
+function marginModeProblems(command: UpdateMarginMode, at: string): Iterable<Problem> {
+  return fieldProblems(command, { marginFactor: optional(upToOne) }, at);
 }
 
 /** Checks the size of amounts, which the network's check does not. */
