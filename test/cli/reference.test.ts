@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "@jest/globals";
-import { commandReference } from "../../src/cli/reference.js";
+import { commandReference } from "../../site/reference/command.js";
 
 const reference = await readFile("docs/command.md", "utf8");
 

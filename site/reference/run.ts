@@ -1,9 +1,9 @@
 // Writes what the pages of reference are made of: the command's, the table of all keys of the configuration, and the tables of
 // the codes of errors. Tests compare all of it with what it is made of.
 import { readFile, writeFile } from "node:fs/promises";
-import { errorTable } from "../compiled/src/base/errors/error-reference.js";
-import { commandReference } from "../compiled/src/cli/reference.js";
-import { configReference } from "../compiled/src/wire/config/config-reference.js";
+import { errorTable } from "./errors.js";
+import { commandReference } from "./command.js";
+import { configReference } from "./configuration.js";
 
 await writeFile("docs/command.md", await commandReference());
 const page = await readFile("docs/configuration.md", "utf8");

@@ -1,11 +1,11 @@
 import { PassThrough } from "node:stream";
 import { type Command, Help } from "commander";
-import { COMMANDS, GROUPS } from "./commands.js";
-import { EXAMPLES } from "./examples.js";
-import type { CommandContext } from "./output.js";
-import { createProgram } from "./program.js";
-import { watchOutput } from "./standard-output.js";
-import { fullName } from "./usage-error.js";
+import { COMMANDS, GROUPS } from "../../src/cli/commands.js";
+import { EXAMPLES } from "../../src/cli/examples.js";
+import type { CommandContext } from "../../src/cli/output.js";
+import { createProgram } from "../../src/cli/program.js";
+import { watchOutput } from "../../src/cli/standard-output.js";
+import { fullName } from "../../src/cli/usage-error.js";
 
 const CONNECTION = "Connection:";
 

@@ -1,4 +1,4 @@
-import { ERROR_CODES } from "./error-codes.js";
+import { ERROR_CODES } from "../../src/base/errors/error-codes.js";
 
 /** Returns the table of the codes of a class of errors, for docs/errors.md. */
 export function errorTable(className: string): string {

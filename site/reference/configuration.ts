@@ -15,7 +15,7 @@ import {
   trueOrFalse,
   urls,
   valueAt,
-} from "./config-schema.js";
+} from "../../src/wire/config/config-schema.js";
 
 /** The meaning of each key, for docs/configuration.md. */
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -120,7 +120,7 @@ export function configReference(): string {
 function meaningOf({ name }: ConfigKey): string {
   const meaning = MEANINGS[name];
   if (meaning === undefined) {
-    throw new Error(`src/wire/config/config-reference.ts does not say what ${name} means`);
+    throw new Error(`site/reference/configuration.ts does not say what ${name} means`);
   }
   return meaning;
 }
@@ -143,5 +143,5 @@ function typeOf({ name, schema }: ConfigKey): string {
   if (name === "retry.methods") {
     return "list of methods";
   }
-  throw new Error(`src/wire/config/config-reference.ts has no words for the type of ${name}`);
+  throw new Error(`site/reference/configuration.ts has no words for the type of ${name}`);
 }
