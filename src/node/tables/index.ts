@@ -2,47 +2,11 @@ import { csvLine } from "../../data/csv/encode-csv.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { type TableColumn, tableSchema } from "../../data/schema/table-schema.js";
 import type { BlockEvent } from "../world/block-event.js";
-import type { Row, RowsOf } from "./event-rows.js";
-import {
-  balances,
-  blocks,
-  checkpoints,
-  delegations,
-  deposits,
-  ledger,
-  liquidity_provisions,
-  margin_levels,
-  market_data,
-  markets,
-  orders,
-  positions,
-  rewards,
-  trades,
-  withdrawals,
-} from "./event-rows.js";
+import { ROWS, type Row } from "./event-rows.js";
 import { columnText, timeText } from "./postgres-text.js";
 
 export type { Row } from "./event-rows.js";
 export { blockFields } from "./event-rows.js";
-
-/** The rows that an event creates in each table. */
-const ROWS: { readonly [table in TableName]: RowsOf } = {
-  balances,
-  checkpoints,
-  delegations,
-  ledger,
-  orders,
-  trades,
-  market_data,
-  margin_levels,
-  positions,
-  liquidity_provisions,
-  markets,
-  deposits,
-  withdrawals,
-  blocks,
-  rewards,
-};
 
 /** The columns that identify a record, for tables with only the last row of each record in a block; others have all rows. */
 const RECORD_KEYS: { readonly [table in TableName]?: readonly string[] } = {
@@ -59,16 +23,12 @@ const RECORD_KEYS: { readonly [table in TableName]?: readonly string[] } = {
 /** The tables whose primary key does not start with the time: their rows are sorted by segment, not by block. */
 const SORTED_BY_ID: ReadonlySet<TableName> = new Set(["liquidity_provisions", "markets", "deposits", "withdrawals"]);
 
-function rowsOf(table: TableName, blockEvent: BlockEvent): readonly Row[] {
-  return ROWS[table](blockEvent);
-}
-
 /**
  * Returns the rows of a block, in the order of the table's primary key and without duplicate keys. If a block changes a
  * record more than once, such as an account or a position, only its last state has a row.
  */
 export function blockRows(table: TableName, blockEvents: readonly BlockEvent[]): readonly Row[] {
-  const rows = blockEvents.flatMap((blockEvent) => rowsOf(table, blockEvent));
+  const rows = blockEvents.flatMap((blockEvent) => ROWS[table](blockEvent));
   const recordKey = RECORD_KEYS[table];
   if (recordKey !== undefined) {
     const last = new Map(rows.map((row) => [recordKey.map((column) => String(row[column])).join(" "), row]));
