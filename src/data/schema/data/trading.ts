@@ -1,4 +1,18 @@
-import { seqNum, syntheticTime, type TableFacts, txHash, vegaTime } from "./facts.js";
+import { type ColumnFacts, seqNum, syntheticTime, type TableFacts, txHash, vegaTime } from "./facts.js";
+
+const peakSize: ColumnFacts = {
+  type: "int8",
+  nullable: true,
+  description:
+    "Visible size to which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
+};
+
+const minimumVisibleSize: ColumnFacts = {
+  type: "int8",
+  nullable: true,
+  description:
+    "Visible size below which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
+};
 
 export const orders: TableFacts = {
   key: ["vega_time", "seq_num"],
@@ -62,38 +76,10 @@ export const orders: TableFacts = {
       description:
         "Size of an iceberg order that the book does not show, in the market's size decimals; NULL for other orders",
     },
-    initial_peak_size: {
-      type: "int8",
-      nullable: true,
-      since: 2,
-      until: 5,
-      description:
-        "Visible size to which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
-    },
-    minimum_peak_size: {
-      type: "int8",
-      nullable: true,
-      since: 2,
-      until: 5,
-      description:
-        "Visible size below which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
-    },
-    peak_size: {
-      type: "int8",
-      nullable: true,
-      since: 6,
-      was: "initial_peak_size",
-      description:
-        "Visible size to which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
-    },
-    minimum_visible_size: {
-      type: "int8",
-      nullable: true,
-      since: 6,
-      was: "minimum_peak_size",
-      description:
-        "Visible size below which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
-    },
+    initial_peak_size: { ...peakSize, since: 2, until: 5 },
+    minimum_peak_size: { ...minimumVisibleSize, since: 2, until: 5 },
+    peak_size: { ...peakSize, since: 6, was: "initial_peak_size" },
+    minimum_visible_size: { ...minimumVisibleSize, since: 6, was: "minimum_peak_size" },
   },
 };
 
@@ -119,36 +105,14 @@ export const trades: TableFacts = {
     buy_order: { type: "bytea", description: "Identifier of the buy order" },
     sell_order: { type: "bytea", description: "Identifier of the sell order" },
     type: { type: "int2", code: "vega.Trade.Type", description: "Type of the trade" },
-    buyer_maker_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the buyer paid to the maker of the trade, in the asset's decimals",
-    },
-    buyer_infrastructure_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the buyer paid for the network's infrastructure, in the asset's decimals",
-    },
-    buyer_liquidity_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the buyer paid to the liquidity providers, in the asset's decimals",
-    },
-    seller_maker_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the seller paid to the maker of the trade, in the asset's decimals",
-    },
-    seller_infrastructure_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the seller paid for the network's infrastructure, in the asset's decimals",
-    },
-    seller_liquidity_fee: {
-      type: "hugeint",
-      nullable: true,
-      description: "Fee that the seller paid to the liquidity providers, in the asset's decimals",
-    },
+    ...feesOf(
+      { nullable: true },
+      {
+        maker_fee: "Fee that the % paid to the maker of the trade",
+        infrastructure_fee: "Fee that the % paid for the network's infrastructure",
+        liquidity_fee: "Fee that the % paid to the liquidity providers",
+      },
+    ),
     buyer_auction_batch: {
       type: "int8",
       nullable: true,
@@ -159,98 +123,38 @@ export const trades: TableFacts = {
       nullable: true,
       description: "Number of the auction batch in which the sell order was placed",
     },
-    buyer_maker_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the maker fee that the buyer got as a referee, in the asset's decimals",
-    },
-    buyer_infrastructure_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the infrastructure fee that the buyer got as a referee, in the asset's decimals",
-    },
-    buyer_liquidity_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the liquidity fee that the buyer got as a referee, in the asset's decimals",
-    },
-    buyer_maker_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the maker fee that the buyer got for its volume, in the asset's decimals",
-    },
-    buyer_infrastructure_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the infrastructure fee that the buyer got for its volume, in the asset's decimals",
-    },
-    buyer_liquidity_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the liquidity fee that the buyer got for its volume, in the asset's decimals",
-    },
-    seller_maker_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the maker fee that the seller got as a referee, in the asset's decimals",
-    },
-    seller_infrastructure_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the infrastructure fee that the seller got as a referee, in the asset's decimals",
-    },
-    seller_liquidity_fee_referral_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the liquidity fee that the seller got as a referee, in the asset's decimals",
-    },
-    seller_maker_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the maker fee that the seller got for its volume, in the asset's decimals",
-    },
-    seller_infrastructure_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the infrastructure fee that the seller got for its volume, in the asset's decimals",
-    },
-    seller_liquidity_fee_volume_discount: {
-      type: "hugeint",
-      since: 31,
-      description: "Discount on the liquidity fee that the seller got for its volume, in the asset's decimals",
-    },
-    buyer_buy_back_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the buyer paid for buying back the governance token, in the asset's decimals",
-    },
-    buyer_treasury_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the buyer paid to the network's treasury, in the asset's decimals",
-    },
-    buyer_high_volume_maker_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the buyer paid to a maker with high volume, in the asset's decimals",
-    },
-    seller_buy_back_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the seller paid for buying back the governance token, in the asset's decimals",
-    },
-    seller_treasury_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the seller paid to the network's treasury, in the asset's decimals",
-    },
-    seller_high_volume_maker_fee: {
-      type: "hugeint",
-      since: 116,
-      description: "Fee that the seller paid to a maker with high volume, in the asset's decimals",
-    },
+    ...feesOf(
+      { since: 31 },
+      {
+        maker_fee_referral_discount: "Discount on the maker fee that the % got as a referee",
+        infrastructure_fee_referral_discount: "Discount on the infrastructure fee that the % got as a referee",
+        liquidity_fee_referral_discount: "Discount on the liquidity fee that the % got as a referee",
+        maker_fee_volume_discount: "Discount on the maker fee that the % got for its volume",
+        infrastructure_fee_volume_discount: "Discount on the infrastructure fee that the % got for its volume",
+        liquidity_fee_volume_discount: "Discount on the liquidity fee that the % got for its volume",
+      },
+    ),
+    ...feesOf(
+      { since: 116 },
+      {
+        buy_back_fee: "Fee that the % paid for buying back the governance token",
+        treasury_fee: "Fee that the % paid to the network's treasury",
+        high_volume_maker_fee: "Fee that the % paid to a maker with high volume",
+      },
+    ),
   },
 };
+
+/** Returns the columns of fees for the buyer and then for the seller, by their names and descriptions for either. */
+function feesOf(more: Partial<ColumnFacts>, descriptions: Readonly<Record<string, string>>): TableFacts["columns"] {
+  const columns = ["buyer", "seller"].flatMap((side) =>
+    Object.entries(descriptions).map(([name, description]): [string, ColumnFacts] => [
+      `${side}_${name}`,
+      { type: "hugeint", ...more, description: `${description.replace("%", side)}, in the asset's decimals` },
+    ]),
+  );
+  return Object.fromEntries(columns);
+}
 
 export const positions: TableFacts = {
   key: ["vega_time", "party_id", "market_id"],
