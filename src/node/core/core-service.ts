@@ -12,7 +12,7 @@ import type { Profile } from "../../base/profile.js";
 import { unixMs } from "../../base/runtime/index.js";
 import { apiError } from "../api-error.js";
 import { eventBus } from "../data/event-bus.js";
-import { NETWORK_PARTY, oneOf } from "../data/filters.js";
+import { isWanted, NETWORK_PARTY } from "../data/filters.js";
 import { isSettled, latestMarketData } from "../data/market-methods.js";
 import { networkLimits, VERSION, validators } from "../data/network-methods.js";
 import { stakeLinkings } from "../data/party-methods.js";
@@ -261,31 +261,14 @@ function rfc3339(nanoseconds: bigint): string {
   return `${seconds}${fraction === "" ? "" : `.${fraction}`}Z`;
 }
 
-type StateMethods = Pick<
-  ServiceImpl<typeof CoreStateService>,
-  | "listAccounts"
-  | "listAssets"
-  | "listMarkets"
-  | "listMarketsData"
-  | "listNetworkLimits"
-  | "listNetworkParameters"
-  | "listParties"
-  | "listProposals"
-  | "listVotes"
-  | "listPartiesStake"
-  | "listValidators"
->;
+type StateMethods = Omit<ServiceImpl<typeof CoreStateService>, "listDelegations">;
 
 /** Implements the methods that return the state of the network's engine. They have no pagination. */
 export function stateMethods({ world }: { readonly world: World }): StateMethods {
-  const chosen = (id: string) => (id === "" ? [] : [id]);
-
   return {
     async listAccounts({ party, market }) {
-      const isOfParty = oneOf(chosen(party));
-      const isOnMarket = oneOf(chosen(market));
       const found = byId(world.accounts.values()).filter(
-        ({ owner, marketId }) => isOfParty(owner) && isOnMarket(marketId),
+        ({ owner, marketId }) => isWanted(party, owner) && isWanted(market, marketId),
       );
       return {
         accounts: found.map(({ owner, marketId, balance, asset, type }) => ({
@@ -299,18 +282,17 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     },
 
     async listAssets({ asset }) {
-      const isChosen = oneOf(chosen(asset));
-      return { assets: byId(world.assets.values()).filter(({ id }) => isChosen(id)) };
+      return { assets: byId(world.assets.values()).filter(({ id }) => isWanted(asset, id)) };
     },
 
     async listMarkets({ market: marketId }) {
       // The network's engine removes settled markets.
-      const isChosen = oneOf(chosen(marketId));
-      return { markets: byId(world.markets.values()).filter((market) => isChosen(market.id) && !isSettled(market)) };
+      const markets = byId(world.markets.values());
+      return { markets: markets.filter((market) => isWanted(marketId, market.id) && !isSettled(market)) };
     },
 
     async listMarketsData({ market }) {
-      return { marketsData: latestMarketData(world, chosen(market)) };
+      return { marketsData: latestMarketData(world, market === "" ? [] : [market]) };
     },
 
     async listNetworkLimits() {
@@ -318,8 +300,7 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     },
 
     async listNetworkParameters({ networkParameterKey }) {
-      const isChosen = oneOf(networkParameterKey === "" ? [] : [networkParameterKey]);
-      const chosenOnes = [...world.parameters].filter(([key]) => isChosen(key));
+      const chosenOnes = [...world.parameters].filter(([key]) => isWanted(networkParameterKey, key));
       return {
         networkParameters: chosenOnes.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => ({ key, value })),
       };
@@ -331,10 +312,9 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     },
 
     async listPartiesStake({ party }) {
-      const isOfParty = oneOf(chosen(party));
       return {
         partiesStake: [...world.stakes]
-          .filter(([id]) => isOfParty(id))
+          .filter(([id]) => isWanted(party, id))
           .map(([id, stake]) => ({
             ...{ party: id, currentStakeAvailable: String(stake), stakeLinkings: stakeLinkings(world, id) },
           })),
@@ -350,20 +330,18 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     },
 
     async listProposals({ proposal, proposer }) {
-      const isChosen = oneOf(chosen(proposal));
-      const isOfParty = oneOf(chosen(proposer));
       const all = [...world.records.proposal.latest.values()].map(({ value }) => value);
-      return { proposals: all.filter(({ id, partyId }) => isChosen(id) && isOfParty(partyId)) };
+      return { proposals: all.filter(({ id, partyId }) => isWanted(proposal, id) && isWanted(proposer, partyId)) };
     },
 
     async listVotes({ proposal, party }) {
       if (proposal === "" && party === "") {
         throw new ConnectError("missing proposal or party filter", Code.Unknown);
       }
-      const isChosen = oneOf(chosen(proposal));
-      const isOfParty = oneOf(chosen(party));
       const all = [...world.records.vote.latest.values()].map(({ value }) => value);
-      return { votes: all.filter(({ proposalId, partyId }) => isChosen(proposalId) && isOfParty(partyId)) };
+      return {
+        votes: all.filter(({ proposalId, partyId }) => isWanted(proposal, proposalId) && isWanted(party, partyId)),
+      };
     },
   };
 }

@@ -67,8 +67,6 @@ const UNUSED = {
 
 const policies: readonly Policy[] = Object.values(POLICIES);
 
-type LimitName = Exclude<keyof typeof POLICIES, "updatePartyProfile" | "votes"> | keyof typeof UNUSED;
-
 /** Commands of parties in an epoch. It is plain data. */
 export interface SpamCounts {
   readonly epoch: bigint;
@@ -95,28 +93,10 @@ export interface SpamPolicies {
   /** Begins a block and counts its commands. Returns for each command whether the block includes it. */
   beginBlock(height: bigint, commands: readonly CountedCommand[]): readonly boolean[];
   /** Returns the count and limits of each policy for a party. */
-  statistics(party: string): SpamStatistics;
+  statistics(party: string): ReturnType<typeof statisticsOf>;
   save(): SpamCounts;
   restore(counts: SpamCounts): void;
 }
-
-/** The part of `GetSpamStatistics` about commands. */
-type SpamStatistics = Readonly<
-  Record<
-    LimitName,
-    { readonly countForEpoch: bigint; readonly maxForEpoch: bigint; readonly minTokensRequired: string }
-  >
-> & {
-  readonly votes: {
-    readonly statistics: {
-      readonly proposal: string;
-      readonly countForEpoch: bigint;
-      readonly minTokensRequired: string;
-    }[];
-    readonly maxForEpoch: bigint;
-  };
-  readonly epochSeq: bigint;
-};
 
 export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptions): SpamPolicies {
   let epoch = epochOf(height);
@@ -191,7 +171,7 @@ function minTokensOf({ minTokens }: Limit, { parameters }: Parameters): string {
   return parameters.get(minTokens ?? "") ?? "0";
 }
 
-function statisticsOf({ epoch, counts }: SpamCounts, party: string, world: Parameters): SpamStatistics {
+function statisticsOf({ epoch, counts }: SpamCounts, party: string, world: Parameters) {
   const { votes, proposals, transfers } = POLICIES;
   const prefix = `${votes.name} ${party} `;
   const voted = [...counts].filter(([key]) => key.startsWith(prefix));

@@ -47,67 +47,39 @@ export function entityMethods({ transactions }: Pick<World, "transactions">): Da
   };
 }
 
+/** The lists of the response to which events add what they hold. */
+const LISTS = {
+  order: "orders",
+  endedOrder: "orders",
+  position: "positions",
+  transfer: "transfers",
+  vote: "votes",
+  trade: "trades",
+  oracleSpec: "oracleSpecs",
+  marketCreated: "markets",
+  marketUpdated: "markets",
+  party: "parties",
+  marginLevels: "marginLevels",
+  deposit: "deposits",
+  withdrawal: "withdrawals",
+  asset: "assets",
+  proposal: "proposals",
+  networkParameter: "networkParameters",
+} as const satisfies { readonly [kind in Event["case"]]?: keyof ListEntitiesResponse };
+
 function addEntity(found: ListEntitiesResponse, event: Event): void {
-  switch (event.case) {
-    case "order":
-    case "endedOrder":
-      found.orders.push(event.value);
-      break;
-    case "position":
-      found.positions.push(event.value);
-      break;
-    case "ledgerMovements":
-      found.ledgerEntries.push(...event.value.ledgerMovements.flatMap(({ entries }) => entries).map(entryOf));
-      break;
-    case "account":
-      found.balanceChanges.push(balanceOf(event.value));
-      break;
-    case "transfer":
-      found.transfers.push(event.value);
-      break;
-    case "vote":
-      found.votes.push(event.value);
-      break;
-    case "trade":
-      found.trades.push(event.value);
-      break;
-    case "oracleSpec":
-      found.oracleSpecs.push(event.value);
-      break;
-    default:
-      addOther(found, event);
+  if (event.case === "ledgerMovements") {
+    found.ledgerEntries.push(...event.value.ledgerMovements.flatMap(({ entries }) => entries).map(entryOf));
+  } else if (event.case === "account") {
+    found.balanceChanges.push(balanceOf(event.value));
+  } else if (isListed(event)) {
+    const list: object[] = found[LISTS[event.case]];
+    list.push(event.value);
   }
 }
 
-function addOther(found: ListEntitiesResponse, event: Event): void {
-  switch (event.case) {
-    case "marketCreated":
-    case "marketUpdated":
-      found.markets.push(event.value);
-      break;
-    case "party":
-      found.parties.push(event.value);
-      break;
-    case "marginLevels":
-      found.marginLevels.push(event.value);
-      break;
-    case "deposit":
-      found.deposits.push(event.value);
-      break;
-    case "withdrawal":
-      found.withdrawals.push(event.value);
-      break;
-    case "asset":
-      found.assets.push(event.value);
-      break;
-    case "proposal":
-      found.proposals.push(event.value);
-      break;
-    case "networkParameter":
-      found.networkParameters.push(event.value);
-      break;
-  }
-}
+const isListed = (event: Event): event is Event & { readonly case: keyof typeof LISTS } =>
+  Object.hasOwn(LISTS, event.case);
 
 /** Returns an entry as the data node lists it: always with the owner and market of its accounts, without time and transfer. */
 function entryOf(entry: LedgerEntry): LedgerEntry {

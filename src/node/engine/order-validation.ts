@@ -66,35 +66,23 @@ function priceCap({ market }: MarketState): bigint | undefined {
   return maxPrice === undefined ? undefined : BigInt(maxPrice);
 }
 
+/** The reasons against a time in force in continuous trading and in an auction. */
+const NOT_IN = {
+  continuous: { [GFA]: OrderError.CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING },
+  auction: {
+    [GFN]: OrderError.CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION,
+    [IOC]: OrderError.CANNOT_SEND_IOC_ORDER_DURING_AUCTION,
+    [FOK]: OrderError.CANNOT_SEND_FOK_ORDER_DURING_AUCTION,
+  },
+} as const satisfies Readonly<Record<string, Partial<Record<Order_TimeInForce, OrderError>>>>;
+
 /** Rejects a time in force that the market's trading mode does not allow. */
 function timeInForceRejection(market: MarketState, { timeInForce }: Order): OrderRejection | undefined {
-  if (isContinuous(market)) {
-    return timeInForce === GFA
-      ? {
-          reason: OrderError.CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING,
-          text: "gfa order received during continuous trading",
-        }
-      : undefined;
-  }
-  switch (timeInForce) {
-    case GFN:
-      return {
-        reason: OrderError.CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION,
-        text: "gfn order received during auction trading",
-      };
-    case IOC:
-      return {
-        reason: OrderError.CANNOT_SEND_IOC_ORDER_DURING_AUCTION,
-        text: "ioc order received during auction trading",
-      };
-    case FOK:
-      return {
-        reason: OrderError.CANNOT_SEND_FOK_ORDER_DURING_AUCTION,
-        text: "fok order received during auction trading",
-      };
-    default:
-      return undefined;
-  }
+  const trading = isContinuous(market) ? "continuous" : "auction";
+  const reasons: Partial<Record<Order_TimeInForce, OrderError>> = NOT_IN[trading];
+  const reason = reasons[timeInForce];
+  const name = Order_TimeInForce[timeInForce].toLowerCase();
+  return reason === undefined ? undefined : { reason, text: `${name} order received during ${trading} trading` };
 }
 
 /** Rejects an invalid combination of type, time in force, reduce-only and size. */

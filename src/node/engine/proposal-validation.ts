@@ -73,44 +73,30 @@ export function proposalRejection(
 
 function timeRejection(now: bigint, terms: ProposalTerms, rules: ProposalParameters): ProposalRejection | undefined {
   const { CLOSE_TIME_TOO_SOON, CLOSE_TIME_TOO_LATE, ENACT_TIME_TOO_SOON, ENACT_TIME_TOO_LATE } = ProposalError;
+  const { INCOMPATIBLE_TIMESTAMPS } = ProposalError;
   const [close, enact] = [terms.closingTimestamp * SECOND, terms.enactmentTimestamp * SECOND];
   const [minClose, maxClose] = [now + rules.minClose, now + rules.maxClose];
   const [minEnact, maxEnact] = [now + rules.minEnact, now + rules.maxEnact];
-  if (close < minClose) {
-    return {
-      reason: CLOSE_TIME_TOO_SOON,
-      details: expected("closing time too soon", `> ${formatTime(minClose)},`, close),
-    };
+  const bounds = [
+    [close < minClose, CLOSE_TIME_TOO_SOON, "closing time too soon", `> ${formatTime(minClose)},`, close],
+    [close > maxClose, CLOSE_TIME_TOO_LATE, "closing time too late", `< ${formatTime(maxClose)},`, close],
+    [enact < minEnact, ENACT_TIME_TOO_SOON, "enactment time too soon", `> ${formatTime(minEnact)},`, enact],
+    [enact > maxEnact, ENACT_TIME_TOO_LATE, "enactment time too late", `< ${formatTime(maxEnact)},`, enact],
+    [
+      enact < close,
+      INCOMPATIBLE_TIMESTAMPS,
+      "enactment time cannot be before closing time",
+      `> ${formatTime(close)}`,
+      enact,
+    ],
+  ] as const;
+  const broken = bounds.find(([isBroken]) => isBroken);
+  if (broken === undefined) {
+    return undefined;
   }
-  if (close > maxClose) {
-    return {
-      reason: CLOSE_TIME_TOO_LATE,
-      details: expected("closing time too late", `< ${formatTime(maxClose)},`, close),
-    };
-  }
-  if (enact < minEnact) {
-    return {
-      reason: ENACT_TIME_TOO_SOON,
-      details: expected("enactment time too soon", `> ${formatTime(minEnact)},`, enact),
-    };
-  }
-  if (enact > maxEnact) {
-    return {
-      reason: ENACT_TIME_TOO_LATE,
-      details: expected("enactment time too late", `< ${formatTime(maxEnact)},`, enact),
-    };
-  }
-  const what = "enactment time cannot be before closing time";
-  return enact < close
-    ? {
-        reason: ProposalError.INCOMPATIBLE_TIMESTAMPS,
-        details: expected(what, `> ${formatTime(close)}`, enact),
-      }
-    : undefined;
+  const [, reason, what, bound, got] = broken;
+  return { reason, details: `proposal ${what}, expected ${bound} got ${formatTime(got)}` };
 }
-
-const expected = (what: string, bound: string, got: bigint): string =>
-  `proposal ${what}, expected ${bound} got ${formatTime(got)}`;
 
 /** Rejects a proposal about a market that does not exist, or whose own proposal is still open. */
 function updateRejection({ state }: ExecutionContext, change: ProposedChange): ProposalRejection | undefined {
