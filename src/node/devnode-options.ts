@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { RequestError } from "../base/errors/index.js";
+import { createEventReporter } from "../base/errors/observer.js";
 import { isBytes, isChainId } from "../base/input/assert.js";
 import { integer, optionsSchema, parseInput } from "../base/input/schemas.js";
 import { type Profile, profileRules, profiles } from "../base/profile.js";
@@ -201,15 +202,7 @@ export function parseDevnodeOptions(input: DevnodeOptions) {
     settings: { ...shared, ...(fundedKeys && { fundedKeys }), genesis: Object.keys(input.genesis ?? {}) },
     commitDelayMs: options.commitDelayMs ?? (options.blockMs === 0 ? 0 : COMMIT_DELAY_MS),
     chainIdPrefix: options.chainIdPrefix ?? profileRules[profile].chainIdPrefix,
-    onFailure(failure: TransactionFailure) {
-      try {
-        onFailure?.(failure);
-      } catch (reason) {
-        process.emitWarning(
-          `the hook onFailure threw an error, which does not affect the local node: ${String(reason)}`,
-        );
-      }
-    },
+    onFailure: createEventReporter(onFailure, "the local node", "onFailure"),
     keys: [...new Set([...devKeys, ...(fundedKeys ?? [])])],
     startingBalance: STARTING_BALANCE,
   };

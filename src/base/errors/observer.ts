@@ -1,11 +1,11 @@
 /**
  * Wraps a caller's event hook. If the hook throws or rejects, the process emits one warning, and nothing else changes.
  */
-export function createEventReporter<Event>(
-  onEvent: ((event: Event) => void) | undefined,
+export function createEventReporter<Event extends unknown[]>(
+  onEvent: ((...event: Event) => void) | undefined,
   what: string,
   hook = "onEvent",
-): (event: Event) => void {
+): (...event: Event) => void {
   let warned = false;
   const warn = (reason: unknown) => {
     if (!warned) {
@@ -16,9 +16,9 @@ export function createEventReporter<Event>(
       );
     }
   };
-  return (event) => {
+  return (...event) => {
     try {
-      Promise.resolve<unknown>(onEvent?.(event)).catch(warn); // The function may be asynchronous.
+      Promise.resolve<unknown>(onEvent?.(...event)).catch(warn); // The function may be asynchronous.
     } catch (reason) {
       warn(reason);
     }

@@ -38,6 +38,7 @@ export function applyCommand(block: ExecutionContext, { command, partyId, signat
   const ids = commandIdentifiers(command, signature);
   const [id = ""] = ids.submissions;
   const context = { ...block, nextId: ids.next };
+  const firstId = () => identifiers(signature).next().value;
   switch (command.case) {
     case "orderSubmission":
       return outcomeOfError(submitAndTrigger(context, partyId, command.value, id));
@@ -53,46 +54,25 @@ export function applyCommand(block: ExecutionContext, { command, partyId, signat
       return { status: "success" };
     case "batchMarketInstructions":
       return applyBatch(context, partyId, command.value, ids);
-    default: {
-      const all = identifiers(signature);
-      return outcomeOfError(applyNetworkCommand(context, partyId, command, () => all.next().value));
-    }
+    case "transfer":
+      return outcomeOfError(submitTransfer(context, partyId, command.value, firstId()));
+    case "cancelTransfer":
+      return outcomeOfError(cancelTransfer(context, partyId, command.value));
+    case "proposalSubmission":
+      return outcomeOfError(submitProposal(context, partyId, command.value, firstId()));
+    case "voteSubmission":
+      return outcomeOfError(vote(context, partyId, command.value));
+    case "withdrawSubmission":
+      return outcomeOfError(withdraw(context, partyId, command.value, firstId()));
+    case "updatePartyProfile":
+      return outcomeOfError(updateProfile(context, partyId, command.value));
+    default:
+      return outcomeOfError("the transaction has no command that the local node executes");
   }
 }
 
 function outcomeOfError(error: string | undefined): CommandResult {
   return error === undefined ? { status: "success" } : { status: "failure", errors: [{ key: "", error }] };
-}
-
-/** Applies a command that is not about orders. */
-function applyNetworkCommand(
-  context: ExecutionContext,
-  partyId: string,
-  command: AppliedCommand["command"],
-  next: () => string,
-): string | undefined {
-  switch (command.case) {
-    case "transfer":
-      return submitTransfer(context, partyId, command.value, next());
-    case "cancelTransfer":
-      return cancelTransfer(context, partyId, command.value);
-    case "proposalSubmission":
-      return submitProposal(context, partyId, command.value, next());
-    case "voteSubmission":
-      return vote(context, partyId, command.value);
-    case "withdrawSubmission":
-      return withdraw(context, partyId, command.value, next());
-    case "updatePartyProfile":
-      return updateProfile(context, partyId, command.value);
-    default:
-      return "the transaction has no command that the local node executes";
-  }
-}
-
-/** An instruction of a batch. `execute` returns the error, if it fails. */
-interface Instruction {
-  readonly key: string;
-  readonly execute: () => string | undefined;
 }
 
 /**
@@ -125,30 +105,20 @@ function applyBatch(
     ...batch.submissions.map(
       (each, index) => () => submitAndTrigger(context, partyId, each, ids.submissions[index] ?? ""),
     ),
-  ].map((execute, index) => ({ key: String(index), execute }));
-  const cancellations = batch.stopOrdersCancellation.map((each, index) => ({
-    key: String(index),
-    execute: () => cancelStopOrders(context, partyId, each),
-  }));
-  const stopOrders = batch.stopOrdersSubmission.map((each, index) => ({
-    key: String(index),
-    execute() {
-      submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
-      return undefined;
-    },
-  }));
-  return applyInstructions([...counted, ...cancellations, ...stopOrders]);
-}
-
-function applyInstructions(instructions: readonly Instruction[]): CommandResult {
-  const errors = instructions.flatMap(({ key, execute }) => {
-    const error = execute();
-    return error === undefined ? [] : [{ key, error }];
+  ];
+  const cancellations = batch.stopOrdersCancellation.map((each) => () => cancelStopOrders(context, partyId, each));
+  const stopOrders = batch.stopOrdersSubmission.map((each, index) => () => {
+    submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
+    return undefined;
   });
+  const results = [counted, cancellations, stopOrders].flatMap((instructions) =>
+    instructions.map((execute, index) => ({ key: String(index), error: execute() })),
+  );
+  const errors = results.flatMap(({ key, error }) => (error === undefined ? [] : [{ key, error }]));
   if (errors.length === 0) {
     return { status: "success" };
   }
-  return { status: errors.length < instructions.length ? "partial" : "failure", errors };
+  return { status: errors.length < results.length ? "partial" : "failure", errors };
 }
 
 /** Updates a party's profile (`core/parties/engine.go`). Aliases are unique. */

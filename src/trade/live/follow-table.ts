@@ -322,7 +322,7 @@ function parseFollow(request: FollowRequest, options: FollowOptions | TypedFollo
     position: cursor === undefined ? undefined : readCursor(cursor, table),
     pollMs: parsePositiveInteger("pollMs", pollMs, MAX_TIMER_MS),
     attempts: parsePositiveInteger("attempts", attempts, MAX_ATTEMPTS),
-    report: createEventReporter<FollowEvent>(onEvent, "the follow"),
+    report: createEventReporter<[FollowEvent]>(onEvent, "the follow"),
     signal,
     typed: options.typed === true ? options : undefined,
     calling: { headers, timeoutMs },

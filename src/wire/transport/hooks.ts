@@ -1,7 +1,8 @@
 import { type DescMessage, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import type { TradewireError } from "../../base/errors/index.js";
-import { assertKnownKeys } from "../../base/input/assert.js";
+import { createEventReporter } from "../../base/errors/observer.js";
+import { assertFunction, assertKnownKeys } from "../../base/input/assert.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { assignCallId, type SentTo, sentTo } from "./call-context.js";
 import { type AnyCall, layered } from "./layered.js";
@@ -118,32 +119,18 @@ export function isolateHooks(hooks: Hooks): Hooks {
   if (isolated.has(hooks)) {
     return hooks;
   }
-  const warned = new Set<keyof Hooks>();
-
-  function isolate(kind: keyof Hooks, hook: () => unknown): void {
-    const warn = (reason: unknown) => {
-      if (!warned.has(kind)) {
-        warned.add(kind);
-        const message = `the hook ${kind} threw an error, which does not affect calls: ${String(reason)}`;
-        process.emitWarning(message, "TradewireWarning");
-      }
-    };
-    try {
-      Promise.resolve(hook()).catch(warn); // The hook may be asynchronous.
-    } catch (reason) {
-      warn(reason);
-    }
+  for (const [name, hook] of Object.entries(hooks)) {
+    assertFunction(`hooks.${name}`, hook);
   }
-
   const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback, onNodeChange } = hooks;
   const harmless: Hooks = {
-    ...(onCallStart && { onCallStart: (call) => isolate("onCallStart", () => onCallStart.call(hooks, call)) }),
-    ...(onBytes && { onBytes: (call, bytes) => isolate("onBytes", () => onBytes.call(hooks, call, bytes)) }),
-    ...(onCallEnd && { onCallEnd: (call, end) => isolate("onCallEnd", () => onCallEnd.call(hooks, call, end)) }),
-    ...(onRetry && { onRetry: (retry) => isolate("onRetry", () => onRetry.call(hooks, retry)) }),
-    ...(onWait && { onWait: (wait) => isolate("onWait", () => onWait.call(hooks, wait)) }),
-    ...(onFallback && { onFallback: (info) => isolate("onFallback", () => onFallback.call(hooks, info)) }),
-    ...(onNodeChange && { onNodeChange: (change) => isolate("onNodeChange", () => onNodeChange.call(hooks, change)) }),
+    ...(onCallStart && { onCallStart: createEventReporter(onCallStart.bind(hooks), "calls", "onCallStart") }),
+    ...(onBytes && { onBytes: createEventReporter(onBytes.bind(hooks), "calls", "onBytes") }),
+    ...(onCallEnd && { onCallEnd: createEventReporter(onCallEnd.bind(hooks), "calls", "onCallEnd") }),
+    ...(onRetry && { onRetry: createEventReporter(onRetry.bind(hooks), "calls", "onRetry") }),
+    ...(onWait && { onWait: createEventReporter(onWait.bind(hooks), "calls", "onWait") }),
+    ...(onFallback && { onFallback: createEventReporter(onFallback.bind(hooks), "calls", "onFallback") }),
+    ...(onNodeChange && { onNodeChange: createEventReporter(onNodeChange.bind(hooks), "calls", "onNodeChange") }),
   };
   isolated.add(harmless);
   return harmless;

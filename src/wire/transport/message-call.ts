@@ -2,15 +2,13 @@ import {
   create,
   type DescMessage,
   type DescMethod,
-  type DescMethodStreaming,
-  type DescMethodUnary,
   fromBinary,
   type MessageInitShape,
   type MessageShape,
   type Registry,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { INVALID_RESPONSE, serializationError } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { connectTimeoutError } from "../../base/errors/network-failure.js";
@@ -30,7 +28,8 @@ import {
   unsentError,
 } from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
-import type { ClosableTransport, HeaderInit } from "./transport-types.js";
+import { type AnyCall, transportOf } from "./layered.js";
+import type { ClosableTransport } from "./transport-types.js";
 
 /** A call in flight whose messages are bytes, unary or streaming. */
 export interface MessageCall {
@@ -80,14 +79,7 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
   const calls = createCallRegistry(check);
   let isClosed = false;
 
-  function begin(
-    method: DescMethod,
-    signal: AbortSignal | undefined,
-    timeoutMs: number | undefined,
-    header: HeaderInit,
-    contextValues: ContextValues = createContextValues(),
-    onCallEnd = () => {},
-  ): MessageCall {
+  function begin({ method, signal, timeoutMs, header, contextValues }: AnyCall, onCallEnd = () => {}): MessageCall {
     if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
@@ -121,17 +113,11 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     return call;
   }
 
-  return {
-    async unary<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodUnary<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      message: MessageInitShape<I>,
-      contextValues?: ContextValues,
-    ): Promise<UnaryResponse<I, O>> {
+  return transportOf({
+    async unary({ message, ...request }) {
+      const { method } = request;
       const bytes = serialize(codec, method.input, message);
-      const call = begin(method, signal, timeoutMs, header, contextValues);
+      const call = begin(request);
       try {
         call.end(bytes);
         const response = codec.parse(method.output, await readSingleMessage(call));
@@ -150,17 +136,11 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       }
     },
 
-    async stream<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodStreaming<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      input: AsyncIterable<MessageInitShape<I>>,
-      contextValues?: ContextValues,
-    ) {
+    async stream({ message: input, ...request }) {
+      const { method } = request;
       const source = input[Symbol.asyncIterator]();
       const endSource = () => void source.return?.().catch(() => undefined);
-      const call = begin(method, signal, timeoutMs, header, contextValues, endSource);
+      const call = begin(request, endSource);
       void sendMessages(call, codec, method.input, source);
       return {
         stream: true,
@@ -179,7 +159,7 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       }
       close();
     },
-  };
+  });
 }
 
 /** Returns a list of the calls in flight. While there are any, `check` is called periodically. */

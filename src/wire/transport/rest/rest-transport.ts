@@ -1,13 +1,5 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type DescMethodStreaming,
-  type DescMethodUnary,
-  type MessageInitShape,
-  type MessageShape,
-} from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues, type StreamRequest } from "@connectrpc/connect";
+import { create, type DescMessage, type DescMethod, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type StreamRequest } from "@connectrpc/connect";
 import { REQUESTS_STREAM_ALONE, responseError } from "../../../base/errors/call-errors.js";
 import { RequestError } from "../../../base/errors/index.js";
 import type { RestConfig } from "../../config/client-config.js";
@@ -16,6 +8,7 @@ import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/
 import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { formatTimeout } from "../grpc-headers.js";
+import { type StreamCall, transportOf } from "../layered.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
 import { type ClosableTransport, type HeaderInit, type TransportSettings, USER_AGENT } from "../transport-types.js";
@@ -107,15 +100,8 @@ export function createRawRestTransport(
     return { header: socket.header, message: webSocketMessages({ method, rule, socket, requests, options: json }) };
   }
 
-  return {
-    async unary<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodUnary<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      message: MessageInitShape<I>,
-      contextValues?: ContextValues,
-    ) {
+  return transportOf({
+    async unary({ method, signal, timeoutMs, header, message, contextValues }) {
       return runCancelable(signal, timeoutMs, async (cancellation) => {
         const { rule, isRaw, verb, target, headers, body } = write(
           method,
@@ -129,8 +115,8 @@ export function createRawRestTransport(
           headers,
           body,
           cancellation,
-          maxWaitMs: contextValues?.get(maxWaitKey),
-          beforeSend: contextValues?.get(beforeSendKey) ?? (() => undefined),
+          maxWaitMs: contextValues.get(maxWaitKey),
+          beforeSend: contextValues.get(beforeSendKey) ?? (() => undefined),
           bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
         });
         const response = openCompleteResponse(received);
@@ -148,14 +134,8 @@ export function createRawRestTransport(
       });
     },
 
-    async stream<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodStreaming<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      input: AsyncIterable<MessageInitShape<I>>,
-      contextValues = createContextValues(),
-    ) {
+    async stream<I extends DescMessage, O extends DescMessage>(call: StreamCall<I, O>) {
+      const { method, signal, timeoutMs, header, message: input, contextValues } = call;
       const request = requestOf(config, method, header);
       if (method.methodKind === "client_streaming") {
         throw toConnectError(responseError(REQUESTS_STREAM_ALONE));
@@ -178,7 +158,7 @@ export function createRawRestTransport(
       unaryClient.close();
       webSockets.close();
     },
-  };
+  });
 }
 
 function bindings(method: DescMethod): readonly HttpBinding[] {
