@@ -2,7 +2,7 @@ import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protob
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { addCaller, recordCaller } from "../../base/errors/caller-stack.js";
-import { RequestError, TradewireError } from "../../base/errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../../base/input/assert.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshot, snapshotData } from "../../base/input/snapshot.js";
@@ -10,7 +10,6 @@ import { createLazyController } from "../../base/signal/abort.js";
 import {
   type ClientConfig,
   type Config,
-  endpointOf,
   firstUrl,
   type GrpcConfig,
   nodesOf,
@@ -54,13 +53,6 @@ type TransportLimits = Config["limits"] &
   Config["timeouts"] &
   Pick<Config, "proxy"> & { readonly registry: Registry; readonly tls: TlsSource };
 
-/** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
-interface TransportModule<Node extends GrpcConfig | RestConfig> {
-  readonly name: TransportName;
-  readonly nodes: (config: Config) => Node[];
-  readonly load: () => Promise<(node: Node, limits: TransportLimits) => ClosableTransport>;
-}
-
 interface OpenOptions {
   readonly config: Config;
   /** Returns the pace of calls to a host. */
@@ -69,77 +61,52 @@ interface OpenOptions {
   readonly types: Registry;
 }
 
-interface RegisteredTransport {
-  readonly name: TransportName;
-  /** Opens the transport to each of its nodes. */
-  open(options: OpenOptions): OpenNode[];
-}
-
 export interface OpenNode extends NodeMember {
   readonly transport: ClosableTransport;
   /** The URL; that of a custom transport is unknown. */
   readonly url?: string;
 }
 
-const transports: readonly RegisteredTransport[] = [
-  register({
-    name: "grpc",
-    nodes: ({ grpc }) => nodesOf(grpc),
-    load: lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport),
-  }),
-  register({
-    name: "grpc-js",
-    nodes: ({ grpc }) => nodesOf(grpc),
-    load: lazily(async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport),
-  }),
-  register({
-    name: "rest",
-    nodes: ({ rest }) => nodesOf(rest),
-    load: lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport),
-  }),
-];
+const loadGrpc = lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport);
+const loadGrpcJs = lazily(async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport);
+const loadRest = lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport);
 
-function register<Node extends GrpcConfig | RestConfig>({
-  name,
-  nodes: readNodes,
-  load,
-}: TransportModule<Node>): RegisteredTransport {
-  return {
-    name,
-    open({ config, paceOf, types }) {
-      const nodes = readNodes(config);
-      const [first] = nodes;
-      const endpoint = endpointOf(name);
-      if (first === undefined) {
-        throw new RequestError(`${endpoint}.url is required for the transport ${name}`, {
-          errorCode: "TW_CONFIGURATION",
-          advice: "Set it, or use another transport.",
-        });
-      }
-      // Nodes count every request at the gateway, but not the streams of gRPC.
-      const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
-      const { proxy } = config;
-      const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls: createTlsSource(first.tls) };
-      return nodes.map((settings) => {
-        const { url } = settings;
-        const node = new URL(url).hostname;
-        const transport = lazyTransport(async () => (await load())(settings, limits));
-        const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
-        const { headers: given, ...endpoint } = settings;
-        const sending =
-          typeof given === "function"
-            ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name })
-            : withOurErrors(limited, { ...endpoint, name, headers: given });
-        return {
-          name: nodes.length === 1 ? name : `${name} ${url}`,
-          transport: sending,
-          group: name,
-          node,
-          url,
-        };
-      });
-    },
-  };
+/** Opens a transport to each of its nodes. */
+function openTransport(name: TransportName, options: OpenOptions): OpenNode[] {
+  const { grpc, rest } = options.config;
+  switch (name) {
+    case "grpc":
+      return openEach(name, nodesOf(grpc), loadGrpc, options);
+    case "grpc-js":
+      return openEach(name, nodesOf(grpc), loadGrpcJs, options);
+    case "rest":
+      return openEach(name, nodesOf(rest), loadRest, options);
+  }
+}
+
+function openEach<Node extends GrpcConfig | RestConfig>(
+  name: TransportName,
+  nodes: readonly Node[],
+  load: () => Promise<(node: Node, limits: TransportLimits) => ClosableTransport>,
+  { config, paceOf, types }: OpenOptions,
+): OpenNode[] {
+  // Nodes count every request at the gateway, but not the streams of gRPC.
+  const isCounted = ({ methodKind }: DescMethod) => name === "rest" || methodKind === "unary";
+  const { proxy } = config;
+  const tls = createTlsSource(nodes[0]?.tls);
+  const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls };
+  return nodes.map((settings) => {
+    const { headers: given, ...endpoint } = settings;
+    const { url } = endpoint;
+    const node = new URL(url).hostname;
+    const transport = lazyTransport(async () => (await load())(settings, limits));
+    const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
+    const sending =
+      typeof given === "function"
+        ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name })
+        : withOurErrors(limited, { ...endpoint, name, headers: given });
+    return { name: nodes.length === 1 ? name : `${name} ${url}`, transport: sending, group: name, node, url };
+  });
 }
 
 /** Returns a transport whose code is loaded from now on. Calls wait for it. */
@@ -253,7 +220,7 @@ function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined)
   };
   return transportsOf(config.transport).flatMap((each): OpenNode[] => {
     if (typeof each === "string") {
-      return transports.flatMap(({ name, open }) => (name === each ? open({ config, paceOf, types }) : []));
+      return openTransport(each, { config, paceOf, types });
     }
     const { name, transport } = each;
     const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(name), () => true);
