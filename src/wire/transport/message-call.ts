@@ -77,12 +77,8 @@ export interface MessageTransportOptions {
  */
 export function createMessageTransport({ codec, open, check, close }: MessageTransportOptions): ClosableTransport {
   const calls = createCallRegistry(check);
-  let isClosed = false;
 
   function begin({ method, signal, timeoutMs, header, contextValues }: AnyCall, onCallEnd = () => {}): MessageCall {
-    if (isClosed) {
-      throw new ConnectError("the transport is closed", Code.Canceled);
-    }
     if (signal?.aborted === true) {
       throw ConnectError.from(signal.reason, Code.Canceled);
     }
@@ -153,7 +149,6 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     },
 
     async close() {
-      isClosed = true;
       for (const call of calls.list()) {
         call.fail(new ConnectError("the transport was closed", Code.Canceled));
       }

@@ -122,17 +122,18 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
   });
   startLoading(opened);
 
-  /** Once it is loaded, the transport itself refuses calls after a close. */
-  async function open(): Promise<ClosableTransport> {
-    if (isClosed && current === undefined) {
+  /** Calls the transport, unless it was closed. */
+  async function call<T>(send: (transport: ClosableTransport) => Promise<T>): Promise<T> {
+    const transport = current ?? (await opened());
+    if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
-    return opened();
+    return send(transport);
   }
 
   return {
-    unary: async (...call) => (await open()).unary(...call),
-    stream: async (...call) => (await open()).stream(...call),
+    unary: (...given) => call((transport) => transport.unary(...given)),
+    stream: (...given) => call((transport) => transport.stream(...given)),
     async close() {
       isClosed = true;
       await current?.close();

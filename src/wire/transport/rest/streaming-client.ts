@@ -45,7 +45,6 @@ export function createStreamingClient(
   const idleSince = new WeakMap<object, number>();
   agent.on("free", (socket: object) => idleSince.set(socket, monotonicMs()));
   const connecting = new Set<(reason: Error) => void>();
-  let isClosed = false;
 
   /** Destroys the connections that have been idle for a time, in milliseconds. */
   function destroyIdle(sinceMs: number): void {
@@ -60,9 +59,6 @@ export function createStreamingClient(
   return {
     send: ({ verb, target, headers, body, signal }) =>
       new Promise((resolve, reject) => {
-        if (isClosed) {
-          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
-        }
         signal.throwIfAborted();
         destroyIdle(MAX_IDLE_MS);
         const opening = new AbortController();
@@ -119,7 +115,6 @@ export function createStreamingClient(
         request.end(body);
       }),
     close() {
-      isClosed = true;
       for (const fail of connecting) {
         fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }

@@ -76,24 +76,11 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
   const open = connectionOpener(config, settings);
   const idle = createIdleConnections();
   const callsInFlight = createActiveSet<(reason: Error) => void>();
-  let isClosed = false;
-
-  function release(connection: Connection, header: Headers): void {
-    if (isClosed) {
-      connection.destroy();
-    } else {
-      idle.add(connection, header);
-    }
-  }
-
-  const owner: ExchangeOwner = { callsInFlight, release };
+  const owner: ExchangeOwner = { callsInFlight, release: idle.add };
 
   return {
     call: (request) =>
       new Promise((resolve, reject) => {
-        if (isClosed) {
-          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
-        }
         const canceled = request.cancellation.reason();
         if (canceled !== undefined) {
           throw canceled;
@@ -112,7 +99,6 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
         call.send();
       }),
     close() {
-      isClosed = true;
       for (const fail of callsInFlight.list()) {
         fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }

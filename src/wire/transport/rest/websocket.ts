@@ -11,7 +11,7 @@ import {
   responseError,
 } from "../../../base/errors/call-errors.js";
 import { ConnectionError, RequestError } from "../../../base/errors/index.js";
-import { markConnecting, markNothingReceived } from "../../../base/errors/network-failure.js";
+import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { isError } from "../../../base/errors/node-errors.js";
 import { monotonicMs, startAwakeTimer, startTimer } from "../../../base/runtime/index.js";
 import type { RestConfig } from "../../config/client-config.js";
@@ -74,7 +74,6 @@ export function createWebSocketClient(
   const { origin } = new URL(url.replace(/^http/i, "ws"));
   const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });
   const openSockets = new Set<(reason: Error) => void>();
-  let isClosed = false;
 
   /** Opens a connection, which is abandoned if the signal is aborted or the client is closed. */
   async function connect(signal: AbortSignal): Promise<Socket> {
@@ -93,9 +92,6 @@ export function createWebSocketClient(
 
   return {
     async open(target, header, signal) {
-      if (isClosed) {
-        throw markConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
-      }
       signal.throwIfAborted();
       const begin = monotonicMs();
       const connection = await connect(signal);
@@ -154,7 +150,6 @@ export function createWebSocketClient(
       });
     },
     close() {
-      isClosed = true;
       for (const fail of openSockets) {
         fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
