@@ -1,5 +1,11 @@
 import { withCaller } from "../../base/errors/caller-stack.js";
-import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../../base/input/assert.js";
+import {
+  assertFunction,
+  assertKnownKeys,
+  assertObject,
+  invalidValueError,
+  parseInteger,
+} from "../../base/input/assert.js";
 import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
@@ -234,8 +240,7 @@ function validateId(id: unknown): asserts id is string {
 function validateSettleOptions(options: SettleOptions): void {
   assertKnownKeys("options", options, SETTLE_OPTIONS);
   validateCallOptions(options);
-  const { timeoutMs } = options;
-  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
+  if (options.timeoutMs !== undefined) {
+    parseInteger("timeoutMs", options.timeoutMs, 1, MAX_TIMER_MS, "of milliseconds ");
   }
 }

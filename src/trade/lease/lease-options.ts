@@ -6,8 +6,7 @@ import {
   assertKnownKeys,
   assertObject,
   assertOneOf,
-  invalidValueError,
-  isIntegerIn,
+  parseInteger,
 } from "../../base/input/assert.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { requireIdentifier } from "../live/events-request.js";
@@ -118,9 +117,9 @@ export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {
   const { maxDifficulty, version } = options;
   assertFunction("onEvent", onEvent);
   assertOneOf("adopt", adopt, [true, false]);
-  requireMs("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS);
+  parseInteger("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS, "of milliseconds ");
   const renewEveryMs = options.renewEveryMs ?? Math.max(1, Math.floor(leaseMs / 3));
-  requireMs("renewEveryMs", renewEveryMs, 1, leaseMs - 1);
+  parseInteger("renewEveryMs", renewEveryMs, 1, leaseMs - 1, "of milliseconds ");
   return {
     leaseMs,
     renewEveryMs,
@@ -144,7 +143,7 @@ function parseFlattenAfter(times: LeasesOptions["flattenAfterMs"], leaseMs: numb
     });
   }
   for (const each of all) {
-    requireMs("flattenAfterMs", each, leaseMs, MAX_TIMER_MS);
+    parseInteger("flattenAfterMs", each, leaseMs, MAX_TIMER_MS, "of milliseconds ");
   }
   return [...all].sort((a, b) => a - b);
 }
@@ -155,10 +154,4 @@ function parseMarketIds(marketIds: LeasesOptions["marketIds"]): ReadonlySet<stri
   }
   assertArray("marketIds", marketIds, "an array of market IDs");
   return new Set(marketIds.map((each) => requireIdentifier(each, "marketIds").toLowerCase()));
-}
-
-function requireMs(name: string, value: number, min: number, max: number): void {
-  if (!isIntegerIn(value, min, max)) {
-    throw invalidValueError(name, value, `a whole number of milliseconds from ${min} to ${max}`);
-  }
 }
