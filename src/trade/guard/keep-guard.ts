@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
@@ -11,6 +10,7 @@ import { linkedController, withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import { commandProblems } from "../transaction/check/index.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
+import { encodeHex, sha3 } from "../transaction/crypto.js";
 import { readCommand } from "../transaction/input-data.js";
 import { chainIdPrefixOf } from "../transaction/signature.js";
 import { type Effects, evaluate } from "./evaluate.js";
@@ -90,7 +90,7 @@ export async function keepGuard(
       requireOpen(closing.signal);
       const bytes = Uint8Array.from(message); // Nobody can change them between the check and the signature.
       const inputData = readMessage(bytes, chainId);
-      const digest = createHash("sha3-256").update(bytes).digest("hex");
+      const digest = encodeHex(sha3(bytes));
       const rules = await markets.rulesFor(inputData.command, closing.signal);
       if (ledger.isCounted(digest)) {
         return signer.sign(bytes);

@@ -17,27 +17,24 @@ import { followBlocks } from "../live/follow-blocks.js";
 import { loadSending } from "../live/outcomes.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { readSigner } from "../transaction/transaction.js";
-import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import {
+  type CommandPreparation,
+  SIGNING_OPTIONS,
+  type SigningOptions,
+  type Transactions,
+} from "../transaction/transactions.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
 import type { Journal } from "./journal.js";
 import type { SettledIntent, WantedIntent } from "./settle.js";
 
 /** The options of intents: the signer and the journal. */
-export interface OrdersOptions
-  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+export interface OrdersOptions extends SigningOptions {
   /** The journal of the intents; use a separate one for each key. */
   readonly journal: Journal;
 }
 
 /** The names of {@link OrdersOptions}. */
-const ORDERS_OPTIONS = {
-  signer: true,
-  chainId: true,
-  chainIdPrefix: true,
-  maxDifficulty: true,
-  version: true,
-  journal: true,
-} as const satisfies { readonly [Key in keyof Required<OrdersOptions>]: true };
+const ORDERS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const;
 
 /** How to settle intents. */
 export interface SettleOptions extends Pick<CallOptions, "signal"> {

@@ -11,11 +11,10 @@ import {
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { readSigner } from "../transaction/transaction.js";
-import type { SignCommandOptions } from "../transaction/transactions.js";
+import { SIGNING_OPTIONS, type SigningOptions } from "../transaction/transactions.js";
 
 /** How orders are leased, and how positions are handled when renewals stop. */
-export interface LeasesOptions
-  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+export interface LeasesOptions extends SigningOptions {
   /** How long an order lives without a renewal, in milliseconds of the chain's time; 30000 by default. */
   readonly leaseMs?: number | undefined;
   /** The time between two renewals, in milliseconds, less than `leaseMs`; a third of it by default. */
@@ -72,11 +71,7 @@ export type LeaseEvent =
 
 /** The names of {@link LeasesOptions}. */
 const LEASES_OPTIONS = {
-  signer: true,
-  chainId: true,
-  chainIdPrefix: true,
-  maxDifficulty: true,
-  version: true,
+  ...SIGNING_OPTIONS,
   leaseMs: true,
   renewEveryMs: true,
   flattenAfterMs: true,
@@ -94,7 +89,7 @@ export interface LeaseSettings {
   /** In lower case; `undefined` for all. */
   readonly marketIds: ReadonlySet<string> | undefined;
   readonly adopt: boolean;
-  readonly signing: Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version">;
+  readonly signing: SigningOptions;
 }
 
 const LEASE_MS = 30_000;
