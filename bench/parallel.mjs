@@ -113,7 +113,8 @@ async function save(url, segments, parallel) {
 
 async function serve(segments, cost, parallel) {
   const { connectNodeAdapter } = await import("@connectrpc/connect-node");
-  const { csvName, TradingDataService } = await import("../dist/src/index.js");
+  const { csvName } = await import("../dist/src/index.js");
+  const { TradingDataService } = await import("../dist/src/client/api/index.js");
   const ms = Number.parseFloat(cost);
   const waitMs = cost.endsWith("w") ? (ms * PIECE) / MIB : 0;
   const shared = { csv: rowsOf(SEGMENT_BYTES), rounds: waitMs > 0 ? 0 : roundsFor(ms), waitMs };

@@ -97,7 +97,10 @@ async function agree(count) {
 
 /** A real listing over gRPC and REST. */
 async function listing(count) {
-  const { createClient, TradingDataService } = await import("../dist/src/index.js");
+  const [{ createClient }, { TradingDataService }] = await Promise.all([
+    import("../dist/src/index.js"),
+    import("../dist/src/client/api/index.js"),
+  ]);
   const segments = listed(count);
   const schema = TradingDataService.method.listAllNetworkHistorySegments.output;
   const message = create(schema, { segments });
@@ -280,11 +283,11 @@ async function end(count, url, units) {
 }
 
 async function ours() {
-  const [main, sync, nodeHistory, tables] = await Promise.all([
+  const [main, sync, chain, tables] = await Promise.all([
     import("../dist/src/index.js"),
     import("../dist/src/sync/index.js"),
-    import("../compiled/src/sync/node-history.js"),
+    import("../compiled/src/data/history/segment-chain.js"),
     import("../compiled/src/data/schema/table-names.js"),
   ]);
-  return { ...main, ...sync, checkHistory: nodeHistory.checkHistory, tableNames: tables.tableNames };
+  return { ...main, ...sync, checkHistory: chain.checkHistory, tableNames: tables.tableNames };
 }

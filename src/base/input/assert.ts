@@ -156,8 +156,18 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
  * @throws {@link RequestError} if the value is not an integer from 1 to `max`
  */
 export function parsePositiveInteger(name: string, value: number, max: number): number {
-  if (!isIntegerIn(value, 1, max)) {
-    throw invalidValueError(name, value, `a whole number from 1 to ${max}`);
+  return parseInteger(name, value, 1, max);
+}
+
+/**
+ * Returns an integer.
+ *
+ * @param unit what the error says after "a whole number", such as `of milliseconds `
+ * @throws {@link RequestError} if the value is not an integer from `min` to `max`
+ */
+export function parseInteger(name: string, value: number, min: number, max: number, unit = ""): number {
+  if (!isIntegerIn(value, min, max)) {
+    throw invalidValueError(name, value, `a whole number ${unit}from ${min} to ${max}`);
   }
   return value;
 }

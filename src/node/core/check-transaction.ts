@@ -1,4 +1,3 @@
-import { fromBinary } from "@bufbuild/protobuf";
 import type { ProposalSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
   type InputData,
@@ -6,6 +5,7 @@ import {
   type Transaction,
   TxVersion,
 } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { decodeMessage } from "../../base/input/decode.js";
 import {
   commandProblems,
   type NetworkProblem,
@@ -247,7 +247,7 @@ function readInputData(
   if (!Buffer.from(prefix).equals(bytes.subarray(0, prefix.length))) {
     return { problem: `tx.input_data (has to begin with the chain's identifier ${chainId} and a zero byte)` };
   }
-  const inputData = decoded(bytes.subarray(prefix.length));
+  const inputData = decodeMessage(InputDataSchema, bytes.subarray(prefix.length));
   if (inputData === undefined) {
     return { problem: `tx.input_data (couldn't unmarshall input data: ${NO_MESSAGE})` };
   }
@@ -275,14 +275,6 @@ function problemsOf(command: InputData["command"]): readonly (Problem | NetworkP
   }
   const problems = networkProblems(command);
   return problems.length > 0 ? problems : commandProblems(command);
-}
-
-function decoded(bytes: Uint8Array): InputData | undefined {
-  try {
-    return fromBinary(InputDataSchema, bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 function signatureErrors(

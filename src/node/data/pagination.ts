@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PageInfoSchema, Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { parseJson } from "../../base/input/decode.js";
 import { invalidArgument } from "../api-error.js";
 import type { LatestEvent } from "../world/latest-events.js";
 import type { Timeline } from "../world/timeline.js";
@@ -273,7 +274,7 @@ const CURSORS = {
 
     /** As on deployed nodes, a JSON object without the field `key` is a cursor without a key. */
     read(cursor: string, { keyParts }: Pick<Listing<unknown>, "keyParts">, query: Query): Key | undefined {
-      const value = parse(cursor);
+      const value = parseJson(cursor);
       const key: unknown = isObject(value) ? (value["key"] ?? []) : undefined;
       if (Array.isArray(key) && key.length === 0) {
         return undefined;
@@ -295,12 +296,4 @@ const CURSORS = {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

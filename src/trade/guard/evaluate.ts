@@ -50,8 +50,10 @@ interface Checking extends Situation {
   orders: number;
 }
 
-/** A price and a size, in units. */
+/** What may trade on a market: a price and a size, in units. */
 interface Amount {
+  readonly marketId: string;
+  readonly limits: MarketLimits;
   readonly side: Side;
   readonly size: bigint;
   /** `undefined` without a limit price of its own. */
@@ -137,13 +139,13 @@ function checkOrder(checking: Checking, order: OrderSubmission, index = 0): void
   const price = type === Order_Type.LIMIT && !isPegged ? BigInt(order.price) : undefined;
   checking.orders += 1;
   checkSize(checking, limits, size);
-  checkAmount(checking, { marketId, limits, amount: { side, size, price }, reduceOnly });
+  checkAmount(checking, { marketId, limits, side, size, price }, reduceOnly);
   const shared = { marketId, side, size, price: price ?? 0n, isPegged };
   checking.parts.push({ kind: "order", id: undefined, lookups: 0, index, ...shared, isReduceOnly: reduceOnly });
   if (reduceOnly) {
     requireMode(checking, "reducing");
   } else {
-    checkVolume(checking, limits, { marketId, side });
+    checkVolume(checking, limits, marketId, side);
   }
 }
 
@@ -154,13 +156,8 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
   const own = checking.unseen.find((part) => part.kind === "order" && part.id === orderId);
   const order = known ?? (own?.kind === "order" ? own : undefined);
   if (order === undefined || order.marketId !== marketId) {
-    throw violation(checking, {
-      rule: "state",
-      limit: "",
-      value: orderId,
-      what: `the key has no live order ${orderId} on market ${marketId}`,
-      advice: "Amend an order only after the node lists it.",
-    });
+    const what = `the key has no live order ${orderId} on market ${marketId}`;
+    throw unknownState(checking, what, "Amend an order only after the node lists it.", orderId);
   }
   checking.orders += 1;
   const before = [...checking.unseen, ...checking.parts];
@@ -178,13 +175,13 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
       part.kind === "amendment" && part.orderId === orderId && part.price !== undefined ? [part.price] : [],
     );
     const [highest = 0n] = [price ?? order.price, ...prices].sort((a, b) => (a > b ? -1 : 1));
-    const shared = { marketId, limits, reduceOnly: false };
     const { side } = order;
-    checkAmount(checking, { ...shared, amount: { side, size: grown, price: order.isPegged ? undefined : highest } });
+    const amount = { marketId, limits, side, size: grown, price: order.isPegged ? undefined : highest };
+    checkAmount(checking, amount, false);
     if (price !== undefined) {
-      checkDistance(checking, { marketId, limits, price });
+      checkDistance(checking, marketId, limits, price);
     }
-    checkVolume(checking, limits, { marketId, side });
+    checkVolume(checking, limits, marketId, side);
   } else {
     requireMode(checking, "reducing");
   }
@@ -214,13 +211,10 @@ function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, i
       });
     }
     checking.orders += 1;
-    checkSize(checking, limits, order.size);
+    const { marketId, side, size } = order;
+    checkSize(checking, limits, size);
     const price = order.type === Order_Type.LIMIT ? BigInt(order.price) : undefined;
-    checkNotional(checking, {
-      marketId: order.marketId,
-      limits,
-      amount: { side: order.side, size: order.size, price },
-    });
+    checkNotional(checking, { marketId, limits, side, size, price });
     checking.parts.push({ kind: "stopOrder", id: undefined, lookups: 0, index, half });
   }
 }
@@ -233,19 +227,11 @@ function checkSize(checking: Checking, { maxSize, sizeDecimals }: MarketLimits, 
 }
 
 /** Checks the notional of an order, and where it may trade. */
-function checkAmount(
-  checking: Checking,
-  given: {
-    readonly marketId: string;
-    readonly limits: MarketLimits;
-    readonly amount: Amount;
-    readonly reduceOnly: boolean;
-  },
-): void {
-  const { marketId, limits, amount, reduceOnly } = given;
-  checkNotional(checking, given);
-  if (amount.price !== undefined) {
-    checkDistance(checking, { marketId, limits, price: amount.price });
+function checkAmount(checking: Checking, amount: Amount, reduceOnly: boolean): void {
+  const { marketId, limits, price } = amount;
+  checkNotional(checking, amount);
+  if (price !== undefined) {
+    checkDistance(checking, marketId, limits, price);
   } else if (limits.maxDistance !== undefined && !reduceOnly) {
     throw violation(checking, {
       rule: "maxDistance",
@@ -258,11 +244,7 @@ function checkAmount(
 }
 
 /** A sell order below the mark price trades at the market's price, not at its own. */
-function checkNotional(
-  checking: Checking,
-  { marketId, limits, amount }: { readonly marketId: string; readonly limits: MarketLimits; readonly amount: Amount },
-): void {
-  const { price, side, size } = amount;
+function checkNotional(checking: Checking, { marketId, limits, side, size, price }: Amount): void {
   const needsMark = price === undefined || side !== Side.BUY;
   const mark = needsMark ? markFor(checking, marketId) : 0n;
   const notional = size * (price !== undefined && price > mark ? price : mark);
@@ -273,10 +255,7 @@ function checkNotional(
   }
 }
 
-function checkDistance(
-  checking: Checking,
-  { marketId, limits, price }: { readonly marketId: string; readonly limits: MarketLimits; readonly price: bigint },
-): void {
+function checkDistance(checking: Checking, marketId: string, limits: MarketLimits, price: bigint): void {
   if (limits.maxDistance === undefined) {
     return;
   }
@@ -293,11 +272,7 @@ function checkDistance(
 }
 
 /** Checks the worst case of a side: the position, and everything that may be filled, with the parts of this command. */
-function checkVolume(
-  checking: Checking,
-  limits: MarketLimits,
-  { marketId, side }: { readonly marketId: string; readonly side: Side },
-): void {
+function checkVolume(checking: Checking, limits: MarketLimits, marketId: string, side: Side): void {
   const observed = observedFor(checking);
   const volume = openVolume(observed, [...checking.unseen, ...checking.parts], { marketId, side });
   const position = observed.positions.get(marketId) ?? 0n;
@@ -356,14 +331,10 @@ function limitsFor(checking: Checking, marketId: string): MarketLimits {
         what: `the node has no market ${marketId}`,
         advice: "Check the market ID.",
       });
-    case "unknown":
-      throw violation(checking, {
-        rule: "state",
-        limit: "",
-        value: marketId,
-        what: `the decimals of market ${marketId} are unknown: ${rules.why}`,
-        advice: "Try again when the node is reachable.",
-      });
+    case "unknown": {
+      const what = `the decimals of market ${marketId} are unknown: ${rules.why}`;
+      throw unknownState(checking, what, "Try again when the node is reachable.", marketId);
+    }
     default:
       throw violation(checking, {
         rule: "markets",
@@ -378,13 +349,7 @@ function limitsFor(checking: Checking, marketId: string): MarketLimits {
 function observedFor(checking: Checking): Observed {
   const { knowledge } = checking;
   if (knowledge.kind === "unknown") {
-    throw violation(checking, {
-      rule: "state",
-      limit: "",
-      value: "",
-      what: knowledge.why,
-      advice: "Try again when the node is reachable.",
-    });
+    throw unknownState(checking, knowledge.why, "Try again when the node is reachable.");
   }
   return knowledge.observed;
 }
@@ -392,20 +357,17 @@ function observedFor(checking: Checking): Observed {
 function markFor(checking: Checking, marketId: string): bigint {
   const mark = observedFor(checking).marks.get(marketId);
   if (mark === undefined) {
-    const what = `market ${marketId} has no mark price`;
-    throw violation(checking, {
-      rule: "state",
-      limit: "",
-      value: "",
-      what,
-      advice: "Wait until the market has traded.",
-    });
+    throw unknownState(checking, `market ${marketId} has no mark price`, "Wait until the market has traded.");
   }
   return mark;
 }
 
 const fractionText = ([numerator, denominator]: readonly [bigint, bigint]) =>
   formatDecimal(numerator, String(denominator).length - 1);
+
+function unknownState(checking: Checking, what: string, advice: string, value = ""): PolicyError {
+  return violation(checking, { rule: "state", limit: "", value, what, advice });
+}
 
 function violation({ command }: Checking, { rule, limit, value, what, advice }: Violation): PolicyError {
   return new PolicyError({

@@ -1,15 +1,16 @@
-import { createHash } from "node:crypto";
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, PolicyError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { invalidTypeError, isBytes } from "../../base/input/assert.js";
+import { decodeMessage } from "../../base/input/decode.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
 import { linkedController, withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import { commandProblems } from "../transaction/check/index.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
+import { encodeHex, sha3 } from "../transaction/crypto.js";
 import { readCommand } from "../transaction/input-data.js";
 import { chainIdPrefixOf } from "../transaction/signature.js";
 import { type Effects, evaluate } from "./evaluate.js";
@@ -89,7 +90,7 @@ export async function keepGuard(
       requireOpen(closing.signal);
       const bytes = Uint8Array.from(message); // Nobody can change them between the check and the signature.
       const inputData = readMessage(bytes, chainId);
-      const digest = createHash("sha3-256").update(bytes).digest("hex");
+      const digest = encodeHex(sha3(bytes));
       const rules = await markets.rulesFor(inputData.command, closing.signal);
       if (ledger.isCounted(digest)) {
         return signer.sign(bytes);
@@ -167,7 +168,7 @@ function readMessage(message: Uint8Array, chainId: string): InputData {
     throw refused("chainId", chainId, what);
   }
   const bytes = message.subarray(prefix.length);
-  const inputData = decodeInputData(bytes);
+  const inputData = decodeMessage(InputDataSchema, bytes);
   const written = inputData && toBinary(InputDataSchema, inputData, { writeUnknownFields: false });
   if (inputData === undefined || written === undefined || !Buffer.from(written).equals(bytes)) {
     throw refused("message", "", "the message is not input data, or has fields that this version does not know");
@@ -181,14 +182,6 @@ function readMessage(message: Uint8Array, chainId: string): InputData {
     throw new CommandError(problems);
   }
   return inputData;
-}
-
-function decodeInputData(bytes: Uint8Array): InputData | undefined {
-  try {
-    return fromBinary(InputDataSchema, bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 function refused(rule: string, limit: string, what: string): PolicyError {

@@ -1,7 +1,7 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
-import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../../base/input/assert.js";
+import { assertKnownKeys, parseInteger, parseSignal } from "../../base/input/assert.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
@@ -54,10 +54,7 @@ const CANCELLATIONS = [
 export async function killSwitch(services: KillServices): Promise<KillReport> {
   const { options, closing } = services;
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
-  const { timeoutMs = KILL_MS } = options;
-  if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
-  }
+  const timeoutMs = parseInteger("timeoutMs", options.timeoutMs ?? KILL_MS, 1, MAX_TIMER_MS, "of milliseconds ");
   const signals = [parseSignal(options.signal), closing];
   return withEnding(timeoutMs, signals, ({ signal }) => cancelUntilClear(services, signal));
 }

@@ -1,7 +1,7 @@
-import { Code } from "@connectrpc/connect";
 import type { StopOrdersSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { NodeError, TradewireError } from "../../base/errors/index.js";
+import { TradewireError } from "../../base/errors/index.js";
+import { isNotFound } from "../../base/errors/not-found.js";
 import { parseDecimal } from "../market/decimal.js";
 import type { Units } from "../market/market-units.js";
 import type { MarketLimits, MarketRules } from "./guard-state.js";
@@ -68,7 +68,7 @@ export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUn
 const knownRules = (limits: MarketLimits): MarketRules => ({ kind: "known", limits });
 
 function unknownRules(reason: unknown): MarketRules {
-  if (reason instanceof NodeError && reason.code === Code.NotFound) {
+  if (isNotFound(reason)) {
     return { kind: "missing" };
   }
   return { kind: "unknown", why: reason instanceof TradewireError ? reason.summary : "loading it failed" };

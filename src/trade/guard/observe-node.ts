@@ -2,7 +2,7 @@ import type { Client as ConnectClient } from "@connectrpc/connect";
 import { Code } from "@connectrpc/connect";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Order, Order_Status } from "../../../gen/vega/vega_pb.js";
-import { NodeError } from "../../base/errors/index.js";
+import { undefinedIf } from "../../base/errors/not-found.js";
 import type { Paging } from "../../data/listing/paging.js";
 import { collectRecords } from "../market/account-records.js";
 import type { Transactions } from "../transaction/transactions.js";
@@ -136,13 +136,13 @@ async function lookUpMissing(
     part.lookups += 1;
     const request = { orderId: part.id ?? "" };
     if (part.kind === "stopOrder") {
-      const { order } = await orMissing(data.getStopOrder(request, { signal }));
-      if (order !== undefined) {
+      const found = await data.getStopOrder(request, { signal }).catch(undefinedIf(Code.NotFound));
+      if (found?.order !== undefined) {
         settled.add(part);
       }
       return;
     }
-    const { order } = await orMissing(data.getOrder(request, { signal }));
+    const order = (await data.getOrder(request, { signal }).catch(undefinedIf(Code.NotFound)))?.order;
     if (order === undefined) {
       return;
     }
@@ -173,19 +173,6 @@ function settleAmendments(
     if (!pending.has(part.orderId)) {
       settled.add(part);
     }
-  }
-}
-
-async function orMissing<T>(
-  call: Promise<{ readonly order?: T | undefined }>,
-): Promise<{ readonly order?: T | undefined }> {
-  try {
-    return await call;
-  } catch (reason) {
-    if (reason instanceof NodeError && reason.code === Code.NotFound) {
-      return {};
-    }
-    throw reason;
   }
 }
 

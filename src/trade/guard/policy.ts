@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { commandNames } from "../../../gen/names/commands.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { suggestNames } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
@@ -73,47 +74,8 @@ type TradingCommand = (typeof TRADING_COMMANDS)[number];
 /** The name of a command that a policy can allow by its name. Commands that trade are covered by the rules of markets. */
 export type PolicyCommand = Exclude<CommandName, TradingCommand>;
 
-/** The names of all commands. They are repeated here, so that the definitions are not loaded with the library. */
-const COMMAND_NAMES = {
-  orderSubmission: true,
-  orderCancellation: true,
-  orderAmendment: true,
-  withdrawSubmission: true,
-  proposalSubmission: true,
-  voteSubmission: true,
-  liquidityProvisionSubmission: true,
-  delegateSubmission: true,
-  undelegateSubmission: true,
-  liquidityProvisionCancellation: true,
-  liquidityProvisionAmendment: true,
-  transfer: true,
-  cancelTransfer: true,
-  announceNode: true,
-  batchMarketInstructions: true,
-  stopOrdersSubmission: true,
-  stopOrdersCancellation: true,
-  createReferralSet: true,
-  updateReferralSet: true,
-  applyReferralCode: true,
-  updateMarginMode: true,
-  joinTeam: true,
-  batchProposalSubmission: true,
-  updatePartyProfile: true,
-  submitAmm: true,
-  amendAmm: true,
-  cancelAmm: true,
-  nodeVote: true,
-  nodeSignature: true,
-  chainEvent: true,
-  keyRotateSubmission: true,
-  stateVariableProposal: true,
-  validatorHeartbeat: true,
-  ethereumKeyRotateSubmission: true,
-  protocolUpgradeProposal: true,
-  issueSignatures: true,
-  oracleDataSubmission: true,
-  delayedTransactionsWrapper: true,
-} as const satisfies { readonly [Name in CommandName]: true };
+/** The names of all commands, without their definitions, which are not loaded with the library. */
+const COMMAND_NAMES = commandNames satisfies { readonly [Name in CommandName]: true };
 
 /** The commands that `transfers` allows. */
 const TRANSFER_COMMANDS: readonly PolicyCommand[] = ["transfer", "cancelTransfer"];

@@ -1,10 +1,11 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { FileError } from "../../base/errors/index.js";
+import { decodeMessage } from "../../base/input/decode.js";
 import { strictObject } from "../../base/input/schemas.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 
@@ -128,10 +129,10 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
     return undefined;
   }
   if (entry.kind === "intent") {
-    const { command, publicKey, chainId } = entry;
-    const signed = readSigned(entry);
-    return intent === undefined && signed !== undefined
-      ? { command, publicKey, chainId, signed, ending: undefined }
+    const { command, publicKey, chainId, lastBlock } = entry;
+    const transaction = decodeMessage(TransactionSchema, entry.transaction);
+    return intent === undefined && transaction !== undefined
+      ? { command, publicKey, chainId, signed: { transaction, lastBlock }, ending: undefined }
       : undefined;
   }
   if (intent === undefined) {
@@ -142,18 +143,4 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
   return entry.kind === "executed"
     ? { ...intent, ending: { ...known, status: entry.kind, evidence: entry.evidence, reason: undefined } }
     : { ...intent, ending: { ...known, status: entry.kind, evidence: seen, reason: entry.reason } };
-}
-
-function readSigned({
-  transaction,
-  lastBlock,
-}: {
-  transaction: Uint8Array;
-  lastBlock: bigint;
-}): SignedIntent | undefined {
-  try {
-    return { transaction: fromBinary(TransactionSchema, transaction), lastBlock };
-  } catch {
-    return undefined;
-  }
 }

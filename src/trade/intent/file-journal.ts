@@ -10,6 +10,7 @@ import { syncFolder } from "../../base/file/atomic-file.js";
 import { isMountPoint } from "../../base/file/device.js";
 import { type Lock, takeLock } from "../../base/file/lock-file.js";
 import { assertText } from "../../base/input/assert.js";
+import { parseJson } from "../../base/input/decode.js";
 import { strictObject, wholeNumber } from "../../base/input/schemas.js";
 import type { Journal } from "./journal.js";
 
@@ -146,10 +147,8 @@ async function readLines(
 }
 
 function parseLine(line: Buffer, path: string, number: number): v.InferOutput<typeof lineSchema> {
-  let json: unknown;
-  try {
-    json = JSON.parse(line.toString());
-  } catch {
+  const json = parseJson(line.toString());
+  if (json === undefined) {
     throw broken(path, number, "invalid JSON");
   }
   const parsed = v.safeParse(lineSchema, json);

@@ -1,5 +1,11 @@
 import { withCaller } from "../../base/errors/caller-stack.js";
-import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../../base/input/assert.js";
+import {
+  assertFunction,
+  assertKnownKeys,
+  assertObject,
+  invalidValueError,
+  parseInteger,
+} from "../../base/input/assert.js";
 import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
@@ -11,27 +17,24 @@ import { followBlocks } from "../live/follow-blocks.js";
 import { loadSending } from "../live/outcomes.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { readSigner } from "../transaction/transaction.js";
-import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import {
+  type CommandPreparation,
+  SIGNING_OPTIONS,
+  type SigningOptions,
+  type Transactions,
+} from "../transaction/transactions.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
 import type { Journal } from "./journal.js";
 import type { SettledIntent, WantedIntent } from "./settle.js";
 
 /** The options of intents: the signer and the journal. */
-export interface OrdersOptions
-  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+export interface OrdersOptions extends SigningOptions {
   /** The journal of the intents; use a separate one for each key. */
   readonly journal: Journal;
 }
 
 /** The names of {@link OrdersOptions}. */
-const ORDERS_OPTIONS = {
-  signer: true,
-  chainId: true,
-  chainIdPrefix: true,
-  maxDifficulty: true,
-  version: true,
-  journal: true,
-} as const satisfies { readonly [Key in keyof Required<OrdersOptions>]: true };
+const ORDERS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const;
 
 /** How to settle intents. */
 export interface SettleOptions extends Pick<CallOptions, "signal"> {
@@ -234,8 +237,7 @@ function validateId(id: unknown): asserts id is string {
 function validateSettleOptions(options: SettleOptions): void {
   assertKnownKeys("options", options, SETTLE_OPTIONS);
   validateCallOptions(options);
-  const { timeoutMs } = options;
-  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
+  if (options.timeoutMs !== undefined) {
+    parseInteger("timeoutMs", options.timeoutMs, 1, MAX_TIMER_MS, "of milliseconds ");
   }
 }

@@ -20,7 +20,7 @@ import type { Outcome } from "../live/transaction-outcome.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { transactionHash } from "../transaction/signature.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
-import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import type { CommandPreparation, SigningOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
 import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
 import type { Journal } from "./journal.js";
@@ -34,7 +34,7 @@ export interface IntentServices {
   readonly node: ObservedNode;
   readonly journal: Pick<Journal, "read" | "append">;
   /** The signer, and the form of its transactions. */
-  readonly signing: Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version">;
+  readonly signing: SigningOptions;
 }
 
 /** An intent that may not be in the journal yet. */

@@ -1,11 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { CoreService } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import {
-  BatchMarketInstructionsSchema,
-  type OrderSubmission,
-  OrderSubmissionSchema,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
+import { type OrderSubmission, OrderSubmissionSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { Order_TimeInForce, Order_Type } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../base/errors/index.js";
 import { assertObject } from "../../base/input/assert.js";
@@ -23,7 +19,7 @@ import { adoptStop, followAccount } from "./follow-account.js";
 import { keepRenewing } from "./keep-renewing.js";
 import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
-import { createLeaseSender, type LeaseSender, type SendingServices, type SentBatch } from "./lease-sender.js";
+import { createLeaseSender, type SendingServices, type SentBatch } from "./lease-sender.js";
 import { createLimits } from "./lease-services.js";
 import { createLeaseState, type LeaseState, type LeaseTrigger } from "./lease-state.js";
 import { isOpening, type LeaseBatch, planOpening } from "./renewal-plan.js";
@@ -155,7 +151,8 @@ export function keepLeases(
       const outcomes: Outcome[] = [];
       for (const batch of cancellationsOf(state, release, batchSize)) {
         const leftMs = timeoutMs && remainingMs(timeoutMs, startedAt);
-        outcomes.push(await cancel(sender, batch, { signal, timeoutMs: leftMs }));
+        const { executed } = sender.send(batch, { signal, timeoutMs: leftMs });
+        outcomes.push((await executed).outcome);
       }
       return outcomes;
     },
@@ -190,16 +187,13 @@ function readLeasedOrder(source: CommandSource, { marketIds }: LeaseSettings): O
   }
   const init = { ...value, timeInForce: Order_TimeInForce.GTT, expiresAt: 1n };
   const { command } = readCommand({ case: "orderSubmission", value: init });
-  if (command.case !== "orderSubmission") {
-    throw notLeasable("the command must be an order submission", "Use a result of units.order().");
-  }
-  const order = create(OrderSubmissionSchema, { ...command.value, marketId: command.value.marketId.toLowerCase() });
-  if (order.type !== Order_Type.LIMIT) {
+  if (command.case !== "orderSubmission" || command.value.type !== Order_Type.LIMIT) {
     throw notLeasable(
       "the order must be able to rest on the book",
       "Use a limit order. Send other orders with client.sendCommand.",
     );
   }
+  const order = create(OrderSubmissionSchema, { ...command.value, marketId: command.value.marketId.toLowerCase() });
   if (marketIds?.has(order.marketId) === false) {
     throw notLeasable(
       `market ${order.marketId} is not among marketIds`,
@@ -216,7 +210,8 @@ function notLeasable(summary: string, advice: string): RequestError {
 const NO_STOPS: Pick<LeaseBatch, "cancelledStops" | "submittedStops"> = { cancelledStops: [], submittedStops: [] };
 
 function batchOf(submitted: OrderSubmission, stops: typeof NO_STOPS): LeaseBatch {
-  return { marketId: submitted.marketId, renewed: [], submitted, trigger: undefined, ...stops };
+  const { marketId } = submitted;
+  return { marketId, renewed: [], submitted, cancelledOrders: [], trigger: undefined, ...stops };
 }
 
 function submissionOf({ outcome, parts, txHash, expiresAt }: SentBatch): LeasedSubmission {
@@ -243,7 +238,7 @@ function cancellationsOf(
   state: LeaseState,
   { orders, positions }: ReleaseSettings,
   batchSize: number,
-): readonly Cancellation[] {
+): readonly LeaseBatch[] {
   const cancelled = [
     ...(orders === "cancel" ? [...state.orders.values()].map((each) => ({ ...each, stop: undefined })) : []),
     ...(positions === "keep" ? [...state.stops.values()].map((each) => ({ ...each, stop: each })) : []),
@@ -255,30 +250,13 @@ function cancellationsOf(
       const part = all.slice(index * batchSize, (index + 1) * batchSize);
       return {
         marketId,
-        orderIds: part.flatMap(({ id, stop }) => (stop === undefined ? [id] : [])),
-        stops: part.flatMap(({ stop }) => (stop === undefined ? [] : [stop])),
+        renewed: [],
+        submitted: undefined,
+        cancelledOrders: part.flatMap(({ id, stop }) => (stop === undefined ? [id] : [])),
+        cancelledStops: part.flatMap(({ stop }) => (stop === undefined ? [] : [stop])),
+        submittedStops: [],
+        trigger: undefined,
       };
     });
   });
-}
-
-interface Cancellation {
-  readonly marketId: string;
-  readonly orderIds: readonly string[];
-  readonly stops: LeaseBatch["cancelledStops"];
-}
-
-async function cancel(
-  sender: LeaseSender,
-  { marketId, orderIds, stops }: Cancellation,
-  options: Pick<CallOptions, "signal" | "timeoutMs">,
-): Promise<Outcome> {
-  const batch = { marketId, renewed: [], submitted: undefined, submittedStops: [], trigger: undefined };
-  const { executed } = sender.send({ ...batch, cancelledStops: stops }, options, () =>
-    create(BatchMarketInstructionsSchema, {
-      cancellations: orderIds.map((orderId) => ({ marketId, orderId })),
-      stopOrdersCancellation: stops.map(({ id: stopOrderId }) => ({ marketId, stopOrderId })),
-    }),
-  );
-  return (await executed).outcome;
 }

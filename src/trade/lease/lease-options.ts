@@ -6,17 +6,15 @@ import {
   assertKnownKeys,
   assertObject,
   assertOneOf,
-  invalidValueError,
-  isIntegerIn,
+  parseInteger,
 } from "../../base/input/assert.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { readSigner } from "../transaction/transaction.js";
-import type { SignCommandOptions } from "../transaction/transactions.js";
+import { SIGNING_OPTIONS, type SigningOptions } from "../transaction/transactions.js";
 
 /** How orders are leased, and how positions are handled when renewals stop. */
-export interface LeasesOptions
-  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+export interface LeasesOptions extends SigningOptions {
   /** How long an order lives without a renewal, in milliseconds of the chain's time; 30000 by default. */
   readonly leaseMs?: number | undefined;
   /** The time between two renewals, in milliseconds, less than `leaseMs`; a third of it by default. */
@@ -73,11 +71,7 @@ export type LeaseEvent =
 
 /** The names of {@link LeasesOptions}. */
 const LEASES_OPTIONS = {
-  signer: true,
-  chainId: true,
-  chainIdPrefix: true,
-  maxDifficulty: true,
-  version: true,
+  ...SIGNING_OPTIONS,
   leaseMs: true,
   renewEveryMs: true,
   flattenAfterMs: true,
@@ -95,7 +89,7 @@ export interface LeaseSettings {
   /** In lower case; `undefined` for all. */
   readonly marketIds: ReadonlySet<string> | undefined;
   readonly adopt: boolean;
-  readonly signing: Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version">;
+  readonly signing: SigningOptions;
 }
 
 const LEASE_MS = 30_000;
@@ -118,9 +112,9 @@ export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {
   const { maxDifficulty, version } = options;
   assertFunction("onEvent", onEvent);
   assertOneOf("adopt", adopt, [true, false]);
-  requireMs("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS);
+  parseInteger("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS, "of milliseconds ");
   const renewEveryMs = options.renewEveryMs ?? Math.max(1, Math.floor(leaseMs / 3));
-  requireMs("renewEveryMs", renewEveryMs, 1, leaseMs - 1);
+  parseInteger("renewEveryMs", renewEveryMs, 1, leaseMs - 1, "of milliseconds ");
   return {
     leaseMs,
     renewEveryMs,
@@ -144,7 +138,7 @@ function parseFlattenAfter(times: LeasesOptions["flattenAfterMs"], leaseMs: numb
     });
   }
   for (const each of all) {
-    requireMs("flattenAfterMs", each, leaseMs, MAX_TIMER_MS);
+    parseInteger("flattenAfterMs", each, leaseMs, MAX_TIMER_MS, "of milliseconds ");
   }
   return [...all].sort((a, b) => a - b);
 }
@@ -155,10 +149,4 @@ function parseMarketIds(marketIds: LeasesOptions["marketIds"]): ReadonlySet<stri
   }
   assertArray("marketIds", marketIds, "an array of market IDs");
   return new Set(marketIds.map((each) => requireIdentifier(each, "marketIds").toLowerCase()));
-}
-
-function requireMs(name: string, value: number, min: number, max: number): void {
-  if (!isIntegerIn(value, min, max)) {
-    throw invalidValueError(name, value, `a whole number of milliseconds from ${min} to ${max}`);
-  }
 }

@@ -1,6 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { Order_Status, type StopOrder, StopOrder_Status } from "../../../gen/vega/vega_pb.js";
-import { NodeError } from "../../base/errors/index.js";
+import { isNotFound } from "../../base/errors/not-found.js";
 import type { CommandPart, Outcome } from "../live/transaction-outcome.js";
 import type { AccountView } from "../market/account-state.js";
 import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
@@ -200,8 +199,6 @@ async function checkOrder(
     services.emit({ kind: "orderNotRenewed", marketId: order.marketId, orderId, reason });
   }
 }
-
-const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.code === Code.NotFound;
 
 export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }: ResultServices): void {
   const { id: stopOrderId, orderId, status } = stopOrder;

@@ -1,6 +1,7 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { NodeError, ProtocolError } from "../../base/errors/index.js";
+import { ProtocolError } from "../../base/errors/index.js";
+import { undefinedIf } from "../../base/errors/not-found.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import type { LeaseEvent } from "./lease-options.js";
 
@@ -68,15 +69,8 @@ async function readParameter(
   { key, otherwise }: (typeof LIMITS)[keyof typeof LIMITS],
   signal: AbortSignal,
 ): Promise<number> {
-  const value = await data.getNetworkParameter({ key }, { signal }).then(
-    ({ networkParameter }) => networkParameter?.value,
-    (reason: unknown) => {
-      if (reason instanceof NodeError && reason.code === Code.NotFound) {
-        return undefined;
-      }
-      throw reason;
-    },
-  );
+  const answer = await data.getNetworkParameter({ key }, { signal }).catch(undefinedIf(Code.NotFound));
+  const value = answer?.networkParameter?.value;
   if (value !== undefined && !/^\d{1,9}$/.test(value)) {
     throw new ProtocolError(`the network parameter ${key} is not a whole number`, {
       advice: "Use another node, and report this to the operator of the node.",

@@ -42,6 +42,8 @@ export interface LeaseBatch {
   readonly marketId: string;
   readonly renewed: readonly LeasedOrder[];
   readonly submitted: OrderSubmission | undefined;
+  /** The identifiers of orders. */
+  readonly cancelledOrders: readonly string[];
   readonly cancelledStops: readonly LeasedStop[];
   readonly submittedStops: readonly WantedStop[];
   readonly trigger: LeaseTrigger | undefined;
@@ -77,7 +79,7 @@ export function planRenewals(
   }));
   const amendments = orders.map((order) => ({ cancelledStops: [], submittedStops: [], renewed: [order] }));
   const trigger = volume === 0n ? undefined : state.triggers.get(marketId);
-  const base = { marketId, submitted: undefined, trigger };
+  const base = { marketId, submitted: undefined, cancelledOrders: [], trigger };
   const batches: LeaseBatch[] = [];
   for (const part of [...swaps, ...amendments]) {
     const last = batches.at(-1);
@@ -179,6 +181,7 @@ export function batchInstructions(batch: LeaseBatch, time: bigint, leaseMs: numb
   const { marketId } = batch;
   const expiresAt = after(time, leaseMs);
   return create(BatchMarketInstructionsSchema, {
+    cancellations: batch.cancelledOrders.map((orderId) => ({ marketId, orderId })),
     // An amendment of the expiry alone keeps the order's place in the queue (v0.78.0, amendOrder in
     // core/execution/future/market.go: `orderAmendInPlace`).
     amendments: batch.renewed.map(({ id: orderId }) => ({ marketId, orderId, expiresAt })),

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from "node:events";
 import { Code } from "@connectrpc/connect";
 import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../../gen/vega/events/v1/events_pb.js";
 import { ConnectionError } from "../../base/errors/index.js";
@@ -95,7 +96,8 @@ export function createBlockWatch(
   onBlock: (block: { readonly height: bigint; readonly hash: string }, time: bigint) => void,
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
-  const waiters = createWaiters();
+  /** Emits `live` once the stream is known to work, and `error` if it is lost before. */
+  const opening = new EventEmitter().setMaxListeners(0);
   const times = createBlockTimes();
   const users = createUserCount(start, stop);
   let state: StreamState = { kind: "closed" };
@@ -187,13 +189,19 @@ export function createBlockWatch(
       }
       observer.ended(block, ended.time);
     }
-    waiters.resolveAll();
+    opening.emit("live");
     return true;
+  }
+
+  function rejectWaiting(reason: unknown): void {
+    if (opening.listenerCount("error") > 0) {
+      opening.emit("error", reason); // Without a listener, it throws.
+    }
   }
 
   /** Reports a lost connection to those who wait until the watch is ready, and to all if it cannot reconnect. */
   function onFailure(reason: unknown): void {
-    waiters.rejectAll(reason);
+    rejectWaiting(reason);
     if (!reactionTo(reason).resume) {
       stop();
       for (const observer of observers) {
@@ -207,7 +215,7 @@ export function createBlockWatch(
       const release = users.add();
       try {
         for (let attempt = 1; state.kind !== "live"; attempt += 1) {
-          await raceAbort(waiters.add(), signal).catch((reason: unknown) => {
+          await raceAbort(once(opening, "live"), signal).catch((reason: unknown) => {
             if (attempt >= retry.tries || !reactionTo(reason).resume) {
               throw reason;
             }
@@ -232,7 +240,7 @@ export function createBlockWatch(
     close() {
       const error = closed();
       stop();
-      waiters.rejectAll(error);
+      rejectWaiting(error);
       for (const observer of observers) {
         observer.failed(error);
       }
@@ -251,39 +259,6 @@ function blockEnd(block: bigint, { kind, last, begun }: RunningState): BlockEnd 
   // The first block that ends on a connection may have begun before the connection was opened.
   const to = isLive ? block - 1n : block;
   return { time, missed: isLive && block === next ? undefined : { from: next, to } };
-}
-
-/** Those who wait until the stream is known to work. */
-interface Waiters {
-  /** Returns a promise that is settled with all others. */
-  add(): Promise<void>;
-  resolveAll(): void;
-  rejectAll(reason: unknown): void;
-}
-
-function createWaiters(): Waiters {
-  let waiters: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
-  const takeAll = () => {
-    const all = waiters;
-    waiters = [];
-    return all;
-  };
-  return {
-    add: () =>
-      new Promise((resolve, reject) => {
-        waiters.push({ resolve, reject });
-      }),
-    resolveAll() {
-      for (const { resolve } of takeAll()) {
-        resolve();
-      }
-    },
-    rejectAll(reason) {
-      for (const { reject } of takeAll()) {
-        reject(reason);
-      }
-    },
-  };
 }
 
 /** Counts the users of the stream. It starts with each new one, and stops a while after the last one has left. */

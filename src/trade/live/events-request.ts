@@ -1,5 +1,11 @@
 import { RequestError } from "../../base/errors/index.js";
-import { assertKnownKeys, assertOneOf, invalidValueError } from "../../base/input/assert.js";
+import {
+  assertKnownKeys,
+  assertOneOf,
+  invalidValueError,
+  parseInteger,
+  parsePositiveInteger,
+} from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { type EventType, parseEventType } from "./event-types.js";
 
@@ -87,7 +93,7 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
     lifecycle,
     partyId: partyId === undefined || partyId === "network" ? (partyId ?? "") : requireIdentifier(partyId, "partyId"),
     marketId: marketId === undefined ? "" : requireIdentifier(marketId, "marketId"),
-    batchSize: wholeNumber(batchSize, "batchSize", 0, MAX_BATCH),
+    batchSize: parseInteger("batchSize", batchSize, 0, MAX_BATCH),
   };
 }
 
@@ -123,15 +129,8 @@ export function parseObserveOptions(options: ObserveOptions) {
     reconnect,
     headers,
     timeoutMs,
-    maxWaiting: wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER),
+    maxWaiting: parsePositiveInteger("maxWaiting", maxWaiting, Number.MAX_SAFE_INTEGER),
   };
-}
-
-function wholeNumber(number: number, name: string, smallest: number, largest: number): number {
-  if (!Number.isSafeInteger(number) || number < smallest || number > largest) {
-    throw invalidValueError(name, number, `a whole number from ${smallest} to ${largest}`);
-  }
-  return number;
 }
 
 /**

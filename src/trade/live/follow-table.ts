@@ -5,7 +5,7 @@ import {
   assertFunction,
   assertKnownKeys,
   assertOneOf,
-  invalidValueError,
+  parseInteger,
   parsePositiveInteger,
 } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
@@ -272,12 +272,7 @@ function positionIn(segment: FollowedSegment, part: PartOfSegment | undefined): 
   return { chainId, table, fromBlock, toBlock, segmentId: id, part };
 }
 
-function parseCount(count: number, max: number): number {
-  if (!Number.isSafeInteger(count) || count < 0 || count > max) {
-    throw invalidValueError("count", count, `a whole number of rows from 0 to ${max}`);
-  }
-  return count;
-}
+const parseCount = (count: number, max: number) => parseInteger("count", count, 0, max, "of rows ");
 
 const DEFAULT_POLL_MS = 60_000;
 const DEFAULT_ATTEMPTS = 5;

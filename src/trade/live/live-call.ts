@@ -12,7 +12,7 @@ import { ConnectionError, SlowConsumerError, TradewireError } from "../../base/e
 import { reactionTo } from "../../base/errors/reaction.js";
 import { startInterval } from "../../base/runtime/index.js";
 import { onAbort } from "../../base/signal/abort.js";
-import { type RetryWaits, retryDelayMs } from "../../base/signal/wait.js";
+import { createFlag, type RetryWaits, retryDelayMs } from "../../base/signal/wait.js";
 import type { Paging } from "../../data/listing/paging.js";
 import { setSize, sizeOf } from "../../wire/json/answer-size.js";
 import { type ConnectionEnd, reconnect, type StreamSource, throwIfStreamAborted } from "./reconnect.js";
@@ -199,10 +199,10 @@ export function createRepeatedRequests<Q>(
   schedule?: RequestSchedule,
 ): RepeatedRequests<Q> {
   let pending = 1 + (schedule?.ahead ?? 0);
-  let wake = (): void => {};
+  const changed = createFlag();
 
   async function* requests(): AsyncGenerator<Q> {
-    const removeListener = onAbort(signal, () => wake());
+    const removeListener = onAbort(signal, changed.raise);
     const stopTimer = schedule && startInterval(repeat, schedule.everyMs, { ref: false });
     try {
       while (!signal.aborted) {
@@ -210,9 +210,7 @@ export function createRepeatedRequests<Q>(
           pending -= 1;
           yield request;
         } else {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
+          await changed.lowered();
         }
       }
     } finally {
@@ -223,7 +221,7 @@ export function createRepeatedRequests<Q>(
 
   function repeat(): void {
     pending = Math.min(pending + 1, MAX_PENDING_REQUESTS);
-    wake();
+    changed.raise();
   }
 
   return { requests: requests(), repeat };

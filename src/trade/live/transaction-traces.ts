@@ -2,7 +2,8 @@ import { type CallOptions, Code, type Client as ConnectClient } from "@connectrp
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
-import { CanceledError, ConnectionError, NodeError, TradewireError } from "../../base/errors/index.js";
+import { CanceledError, ConnectionError, TradewireError } from "../../base/errors/index.js";
+import { isNotFound, undefinedIf } from "../../base/errors/not-found.js";
 import { toConnectOptions } from "../../base/input/call-options.js";
 import { monotonicMs, timeoutSignal } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
@@ -139,7 +140,7 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
     const { id, brings, cancelsStopOrder, amendsOrder } = part;
     if (amendsOrder !== undefined) {
       look("order", async (options) => {
-        const found = await services.data.getOrder({ orderId: amendsOrder }, options).catch(undefinedIfNotFound);
+        const found = await services.data.getOrder({ orderId: amendsOrder }, options).catch(undefinedIf(Code.NotFound));
         const version = found?.order?.version;
         if (found === undefined || (version !== undefined && version <= 1n)) {
           absentParts.add(part); // Each amendment raises the version.
@@ -159,7 +160,9 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
     }
     if (id !== undefined && brings !== undefined) {
       look(brings, async (options) => {
-        const found = await lookForPart(services, sent, { ...part, brings, id }, options).catch(undefinedIfNotFound);
+        const found = await lookForPart(services, sent, { ...part, brings, id }, options).catch(
+          undefinedIf(Code.NotFound),
+        );
         if (found === undefined) {
           absentParts.add(part);
           return "none";
@@ -456,7 +459,7 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
 /** Reads whether the network accepted a stop order of a transaction that was executed. */
 export async function readStopOrder(services: TraceServices, sent: Sent, part: StopOrderPart): Promise<StopOrderState> {
   const options = lookOptions(services);
-  const read = () => askStopOrder(services.data, sent, part, options).catch(undefinedIfNotFound);
+  const read = () => askStopOrder(services.data, sent, part, options).catch(undefinedIf(Code.NotFound));
   try {
     let found = await read();
     if (found === undefined) {
@@ -529,42 +532,22 @@ async function readRecord(
   switch (brings) {
     case "order": {
       const { order } = await data.getOrder({ orderId: id }, options);
-      return (
-        order && {
-          id: order.id,
-          partyId: order.partyId,
-          marketId: order.marketId,
-          state: orderState(order),
-          time: order.createdAt,
-        }
-      );
+      return order && { ...order, state: orderState(order), time: order.createdAt };
     }
     case "transfer": {
       const transfer = (await data.getTransfer({ transferId: id }, options)).transferNode?.transfer;
       return (
-        transfer && {
-          id: transfer.id,
-          partyId: transfer.from,
-          state: transferState(transfer),
-          time: transfer.timestamp,
-        }
+        transfer && { ...transfer, partyId: transfer.from, state: transferState(transfer), time: transfer.timestamp }
       );
     }
     case "withdrawal": {
       const { withdrawal } = await data.getWithdrawal({ id }, options);
-      return withdrawal && { id: withdrawal.id, partyId: withdrawal.partyId, state: withdrawalState(withdrawal) };
+      return withdrawal && { ...withdrawal, state: withdrawalState(withdrawal) };
     }
     case "proposal": {
       const { data: found } = await data.getGovernanceData({ proposalId: id }, options);
       const proposal = found?.proposal;
-      return (
-        proposal && {
-          id: proposal.id,
-          partyId: proposal.partyId,
-          state: proposalState(proposal),
-          time: proposal.timestamp,
-        }
-      );
+      return proposal && { ...proposal, state: proposalState(proposal), time: proposal.timestamp };
     }
   }
 }
@@ -630,16 +613,6 @@ function failureText(reason: unknown, earlier?: string): string {
   return earlier === undefined || earlier.startsWith(UNREAD)
     ? `${UNREAD}: ${lookFailure(reason)}`
     : `${earlier} when the wait began; ${UNREAD} again: ${lookFailure(reason)}`;
-}
-
-function undefinedIfNotFound(reason: unknown): undefined {
-  if (!isNotFound(reason)) {
-    throw reason;
-  }
-}
-
-function isNotFound(reason: unknown): boolean {
-  return reason instanceof NodeError && reason.code === Code.NotFound;
 }
 
 const UNREAD = "could not be read";

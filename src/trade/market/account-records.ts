@@ -32,43 +32,66 @@ export interface RecordChange<K extends RecordKind> {
   readonly isListed: boolean;
 }
 
-/** The rules that distinguish the records of a kind. */
+/** How a listing compares with what is known: as new, perhaps without what events have shown, or older than one before. */
+export type Listed = "current" | "behind" | "outdated";
+
+/** How the records of a kind are listed and compared. */
 export interface RecordRules<T> {
+  list(): Promise<T[]>;
   /** Returns the key of a record: no two listed records have the same. */
   keyOf(record: T): string;
   isEqual(a: T, b: T): boolean;
   /** Returns whether a record is certainly older than another one with the same key. */
   isOlder(a: T, b: T): boolean;
+  /** Returns whether a listing contradicts the events. */
+  isOutdated?(listed: readonly T[]): boolean;
+  /** Prepares {@link lastOf} for the records that a listing lacks. */
+  beforeReplace?(listed: readonly T[]): Promise<void>;
+  /** Returns the last version of a record that is no longer listed; by default, the one that was listed. */
+  lastOf?(record: T): T;
 }
 
-/** The latest records of one kind. */
-export interface RecordSet<K extends RecordKind> {
-  list(): AccountRecords[K][];
-  get(key: string): AccountRecords[K] | undefined;
-  /** Replaces the records with those of a newer listing. */
-  replace(
-    listed: readonly AccountRecords[K][],
-    lastOf: (record: AccountRecords[K]) => AccountRecords[K],
-  ): RecordChange<K>[] | undefined;
+/** Compares listings with the events. */
+export interface ListingEvents {
+  /** Returns whether a listing may lack what an event has shown. What it has is no longer awaited. */
+  isOlder<K extends RecordKind>(
+    kind: K,
+    listed: ReadonlyMap<string, AccountRecords[K]>,
+    until: bigint | undefined,
+  ): boolean;
 }
 
 /** The maximum number of records of a kind. */
 export const MAX_RECORDS = 100_000;
 
-/** Creates an empty set of records. */
-export function createRecordSet<K extends RecordKind>(kind: K, rules: RecordRules<AccountRecords[K]>): RecordSet<K> {
-  type R = AccountRecords[K];
-  let records: ReadonlyMap<string, R> = new Map();
+/** Creates an empty set of the latest records of a kind. */
+export function createRecordSet<K extends RecordKind>(
+  kind: K,
+  rules: RecordRules<AccountRecords[K]>,
+  awaited: ListingEvents,
+  report: (changes: readonly RecordChange<K>[]) => void,
+) {
+  let records: ReadonlyMap<string, AccountRecords[K]> = new Map();
   return {
     list: () => [...records.values()],
-    get: (key) => records.get(key),
-    replace(listed, lastOf) {
+
+    /** Lists the records, and replaces the known ones if the listing is as new as what is known. */
+    async refresh(until: bigint | undefined): Promise<Listed> {
+      const listed = await rules.list();
+      // Nothing may be awaited between the listing and its comparison with the events.
       const next = new Map(listed.map((record) => [rules.keyOf(record), record]));
+      if (rules.isOutdated?.(listed) === true) {
+        return "outdated";
+      }
+      if (awaited.isOlder(kind, next, until)) {
+        return "behind";
+      }
+      await rules.beforeReplace?.(listed);
       const changes: RecordChange<K>[] = [];
       for (const [key, record] of next) {
         const previous = records.get(key);
         if (previous !== undefined && rules.isOlder(record, previous)) {
-          return undefined;
+          return "outdated";
         }
         if (previous === undefined || !rules.isEqual(record, previous)) {
           changes.push({ kind, record, previous, isListed: true });
@@ -76,11 +99,12 @@ export function createRecordSet<K extends RecordKind>(kind: K, rules: RecordRule
       }
       for (const [key, previous] of records) {
         if (!next.has(key)) {
-          changes.push({ kind, record: lastOf(previous), previous, isListed: false });
+          changes.push({ kind, record: rules.lastOf?.(previous) ?? previous, previous, isListed: false });
         }
       }
       records = next;
-      return changes;
+      report(changes);
+      return "current";
     },
   };
 }

@@ -24,6 +24,8 @@ import {
   collectRecords,
   createRecordSet,
   KINDS,
+  type Listed,
+  type ListingEvents,
   MAX_RECORDS,
   type RecordKind,
   type RecordRules,
@@ -49,23 +51,16 @@ export interface AccountView {
   readonly gaps: number;
 }
 
-/** What listings are compared with what is known: as new, perhaps without what events have shown, or older than they were before. */
-export type Listed = "current" | "behind" | "outdated";
-
 /** Creates the account of a party: its records as the node lists them, and what its events have shown. */
 export function createAccountState(calls: LiveCalls, partyId: string, options: CallOptions) {
   const listings = createListings(calls, partyId, options);
-  const sets = {
-    order: createRecordSet("order", listings.order),
-    position: createRecordSet("position", listings.position),
-    balance: createRecordSet("balance", listings.balance),
-  };
   /** The latest versions of orders in events, and the statuses with which orders ended. */
   const seen = new Map<string, Order>();
   const ends = new Map<string, Order_Status>();
   const awaited = createAwaitedListings();
   let state: AccountView["state"] = "reloading";
   let changes: AccountChange[] = [];
+  const report = (changed: readonly AccountChange[]) => changes.push(...changed);
   let gaps = 0;
   let losses = 0;
   /** Whether a block began on the current connections. Events of earlier blocks may be missing. */
@@ -83,6 +78,13 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       const latest = seen.get(order.id);
       return ends.has(order.id) || (latest !== undefined && isOlder(order, latest));
     });
+
+  const orderRules = { ...listings.order, isOutdated, beforeReplace: lookUpEnds, lastOf: lastOrder };
+  const sets = {
+    order: createRecordSet("order", orderRules, awaited, report),
+    position: createRecordSet("position", listings.position, awaited, report),
+    balance: createRecordSet("balance", listings.balance, awaited, report),
+  };
 
   function remember(order: Order): void {
     setBounded(seen, order.id, order, MAX_RECORDS);
@@ -133,52 +135,6 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
         remember(order);
       }
     }
-  }
-
-  function isBehind<K extends RecordKind>(
-    kind: K,
-    { keyOf }: RecordRules<AccountRecords[K]>,
-    listed: readonly AccountRecords[K][],
-    until: bigint | undefined,
-  ): boolean {
-    return awaited.isOlder(kind, new Map(listed.map((record) => [keyOf(record), record])), until);
-  }
-
-  /** Lists the records of a kind, and applies the listing if it is as new as what is known. */
-  async function refreshKind(kind: RecordKind, until: bigint | undefined): Promise<Listed> {
-    let changed: readonly AccountChange[] | undefined;
-    switch (kind) {
-      case "order": {
-        const orders = await listings.order.list();
-        if (isOutdated(orders)) {
-          return "outdated";
-        }
-        if (isBehind(kind, listings.order, orders, until)) {
-          return "behind";
-        }
-        await lookUpEnds(orders);
-        changed = sets.order.replace(orders, lastOrder);
-        break;
-      }
-      case "position": {
-        const positions = await listings.position.list();
-        if (isBehind(kind, listings.position, positions, until)) {
-          return "behind";
-        }
-        changed = sets.position.replace(positions, (position) => position);
-        break;
-      }
-      case "balance": {
-        const balances = await listings.balance.list();
-        if (isBehind(kind, listings.balance, balances, until)) {
-          return "behind";
-        }
-        changed = sets.balance.replace(balances, (balance) => balance);
-        break;
-      }
-    }
-    changes.push(...(changed ?? []));
-    return changed === undefined ? "outdated" : "current";
   }
 
   /** A block began on the current connections. */
@@ -248,7 +204,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     async refresh(kinds: readonly RecordKind[]): Promise<Listed> {
       const lossesBefore = losses;
       const until = awaited.kinds().length > 0 ? await listings.time() : undefined;
-      const listed = await Promise.all(kinds.map((kind) => refreshKind(kind, until)));
+      const listed = await Promise.all(kinds.map((kind) => sets[kind].refresh(until)));
       const isConfirmed = hasBegun && losses === lossesBefore && awaited.kinds().length === 0;
       if (isConfirmed && listed.every((each) => each === "current")) {
         state = "live";
@@ -272,9 +228,8 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
 /** The maximum number of orders that are read individually after a listing. */
 const MAX_LOOKUPS = 100;
 
-/** How the records of each kind are listed and compared. */
 type Listings = {
-  readonly [K in RecordKind]: RecordRules<AccountRecords[K]> & { list(): Promise<AccountRecords[K][]> };
+  readonly [K in RecordKind]: RecordRules<AccountRecords[K]>;
 } & {
   readonly order: {
     /** Reads an order, live or not; undefined if the node does not return it. */
@@ -329,7 +284,7 @@ function balanceKey({ asset, marketId, type, owner }: Pick<Account, "asset" | "m
  * So a listing that was requested after the data node began a later block has everything from a block; an earlier listing is older
  * if it lacks what an event of that block has shown.
  */
-interface AwaitedListings {
+interface AwaitedListings extends ListingEvents {
   /** A block began, at a time in Unix nanoseconds. */
   begun(block: bigint, time: bigint): void;
   /** An event of a block showed a record. `isIn` returns whether a listed record is that one or a newer one. */
@@ -345,12 +300,6 @@ interface AwaitedListings {
   changed(kind: RecordKind, block: bigint): void;
   /** The kinds whose latest listing may lack changes. */
   kinds(): RecordKind[];
-  /** Compares a listing with the events. What it has is no longer awaited. */
-  isOlder<K extends RecordKind>(
-    kind: K,
-    listed: ReadonlyMap<string, AccountRecords[K]>,
-    until: bigint | undefined,
-  ): boolean;
 }
 
 interface Shown<T> {

@@ -12,8 +12,8 @@ import type { LiveCalls } from "../live/live-call.js";
 import { createEvents } from "../live/live-events.js";
 import { readAhead } from "../live/read-ahead.js";
 import { untilAnswered } from "../live/reconnect.js";
-import { KINDS, type RecordKind } from "./account-records.js";
-import type { AccountView, Listed } from "./account-state.js";
+import { KINDS, type Listed, type RecordKind } from "./account-records.js";
+import type { AccountView } from "./account-state.js";
 
 /** The accounts of parties. */
 export interface Accounts {

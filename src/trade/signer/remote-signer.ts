@@ -8,9 +8,10 @@ import {
   invalidTypeError,
   invalidValueError,
   isBytes,
-  isIntegerIn,
+  parseInteger,
   parseSignal,
 } from "../../base/input/assert.js";
+import { parseJson } from "../../base/input/decode.js";
 import { jsonObject } from "../../base/input/schemas.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
@@ -39,7 +40,7 @@ export async function openRemoteSigner(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<RemoteSigner> {
-  const timeoutMs = parseTimeout(timeout);
+  const timeoutMs = parseInteger("timeoutMs", timeout, 1, MAX_TIMER_MS, "of milliseconds ");
   requireUnix();
   requireOwnSocket(path);
   const { send, close } = createSocketRequests(path);
@@ -96,7 +97,8 @@ export async function openRemoteSigner(
 
     async kill(killOptions: KillOptions = {}) {
       assertKnownKeys("options", killOptions, { timeoutMs: true, signal: true });
-      const killMs = parseTimeout(killOptions.timeoutMs ?? KILL_MS + REPORT_MS);
+      const { timeoutMs: wantedMs = KILL_MS + REPORT_MS } = killOptions;
+      const killMs = parseInteger("timeoutMs", wantedMs, 1, MAX_TIMER_MS, "of milliseconds ");
       const ending = parseSignal(killOptions.signal);
       const killLimits: RequestLimits = { timeoutMs: killMs, signal: ending, effect: "kill" };
       const { report } = await send(PATHS.kill, {}, responses.kill, killLimits);
@@ -108,13 +110,6 @@ export async function openRemoteSigner(
     [Symbol.asyncDispose]: disconnect,
   });
   return Object.freeze(remote);
-}
-
-function parseTimeout(timeoutMs: number): number {
-  if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
-  }
-  return timeoutMs;
 }
 
 /**
@@ -267,10 +262,8 @@ function parseAnswer<S extends v.GenericSchema>(
   schema: S,
   lost: LostEffect,
 ): v.InferOutput<S> {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch {
+  const json = parseJson(body);
+  if (json === undefined) {
     throw foreignAnswer(path, lost);
   }
   if (status === 422) {

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import { createEventReporter } from "../../base/errors/observer.js";
 import { limitWaiting } from "../../base/http-server/hardening.js";
+import { parseJson } from "../../base/input/decode.js";
 import { randomUUID, timeoutSignal } from "../../base/runtime/index.js";
 import { onAbort, raceAbort } from "../../base/signal/abort.js";
 import { setBounded } from "../../base/signal/collections.js";
@@ -244,7 +245,7 @@ function createSocketServer(answer: (url: string, body: unknown) => Promise<Answ
     } else if (!begin(url, response)) {
       send(response, { status: 503, body: {} }, true);
     } else {
-      const json = parseJson(read);
+      const json = parseJson(read.toString());
       send(response, json === undefined ? { status: 400, body: {} } : await answer(url, json));
     }
   }
@@ -279,14 +280,6 @@ async function readBody(request: IncomingMessage): Promise<Buffer | "too large">
     parts.push(bytes);
   }
   return Buffer.concat(parts);
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
-  }
 }
 
 function send(response: ServerResponse, { status, body }: Answer, isLast = false): void {

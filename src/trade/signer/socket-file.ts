@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdtemp, rename, rm, rmdir, stat } from "node:fs/promises";
 import { request, type Server } from "node:http";
@@ -170,13 +171,8 @@ async function bind(server: Server, socket: string): Promise<{ readonly ino: num
   const folder = await mkdtemp(join(dirname(socket), ".signer-"));
   const first = join(folder, "s");
   try {
-    await new Promise<void>((done, fail) => {
-      server.once("error", fail);
-      server.listen(first, () => {
-        server.off("error", fail);
-        done();
-      });
-    });
+    server.listen(first);
+    await once(server, "listening");
     await chmod(first, 0o600);
     const made = await lstat(first);
     await rename(first, socket);

@@ -1,6 +1,7 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../../gen/client/vega/api/v1/core_pb.js";
-import { ConnectionError, NodeError, RequestError } from "../../base/errors/index.js";
+import { ConnectionError, RequestError } from "../../base/errors/index.js";
+import { undefinedIf } from "../../base/errors/not-found.js";
 import { isIntegerIn } from "../../base/input/assert.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { monotonicMs } from "../../base/runtime/index.js";
@@ -315,15 +316,10 @@ async function fetchStatistics(
   partyId: string,
   headers: CallOptions["headers"],
 ): Promise<PoWStatistic | undefined> {
-  try {
-    const { statistics } = await service.getSpamStatistics({ partyId }, toConnectOptions({ headers }));
-    return statistics?.pow;
-  } catch (reason) {
-    if (reason instanceof NodeError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound)) {
-      return undefined;
-    }
-    throw reason;
-  }
+  const answer = await service
+    .getSpamStatistics({ partyId }, toConnectOptions({ headers }))
+    .catch(undefinedIf(Code.Unimplemented, Code.NotFound));
+  return answer?.statistics?.pow;
 }
 
 /**

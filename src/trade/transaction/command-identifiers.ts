@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { StopOrdersSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { TransactionResult } from "../../../gen/vega/events/v1/events_pb.js";
+import { encodeHex, sha3 } from "./crypto.js";
 
 /**
  * Derives the identifiers of the records that a transaction creates, such as its orders: the SHA3-256 hash of the
@@ -13,13 +13,9 @@ import type { TransactionResult } from "../../../gen/vega/events/v1/events_pb.js
 export function* identifiers(signature: Uint8Array): Generator<string, never> {
   let hash = sha3(signature);
   for (;;) {
-    yield hash.toString("hex");
+    yield encodeHex(hash);
     hash = sha3(hash);
   }
-}
-
-function sha3(bytes: Uint8Array): Buffer {
-  return createHash("sha3-256").update(bytes).digest();
 }
 
 /** The halves of a submission of stop orders, in the order in which the network assigns identifiers. */

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError } from "../../base/errors/index.js";
-import { invalidValueError } from "../../base/input/assert.js";
+import { parseInteger } from "../../base/input/assert.js";
 import { MAX_TIMER_MS, monotonicMs } from "../../base/runtime/index.js";
 import { withEnding } from "../../base/signal/abort.js";
 
@@ -15,9 +15,7 @@ export async function withTimeout<T>(
   signal: AbortSignal | undefined,
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS) {
-    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
-  }
+  parseInteger("timeoutMs", timeoutMs, 1, MAX_TIMER_MS, "of milliseconds ");
   return withEnding(timeoutMs, [signal], async (ending) => {
     try {
       return await act(ending.signal);

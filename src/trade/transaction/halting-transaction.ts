@@ -1,4 +1,4 @@
-import { type DescService, fromBinary, isMessage } from "@bufbuild/protobuf";
+import { type DescService, isMessage } from "@bufbuild/protobuf";
 import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
 import { TradingDataService } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import {
@@ -12,6 +12,7 @@ import { type Transaction, TransactionSchema } from "../../../gen/client/vega/co
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../../base/errors/index.js";
+import { decodeMessage } from "../../base/input/decode.js";
 import { readLastBlock } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
 import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
@@ -141,14 +142,9 @@ function carriedTransaction(request: unknown): Transaction | undefined {
   if (isMessage(request, SubmitTransactionRequestSchema) || isMessage(request, CheckTransactionRequestSchema)) {
     return request.tx;
   }
-  if (!isMessage(request, SubmitRawTransactionRequestSchema) && !isMessage(request, CheckRawTransactionRequestSchema)) {
-    return undefined;
-  }
-  try {
-    return fromBinary(TransactionSchema, request.tx);
-  } catch {
-    return undefined;
-  }
+  return isMessage(request, SubmitRawTransactionRequestSchema) || isMessage(request, CheckRawTransactionRequestSchema)
+    ? decodeMessage(TransactionSchema, request.tx)
+    : undefined;
 }
 
 /** Creates a client of a service of the node. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../../base/errors/index.js";
-import { assertObject, invalidValueError } from "../../base/input/assert.js";
+import { assertObject, invalidValueError, parseInteger, parsePositiveInteger } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import { encodeHex, sha3 } from "./crypto.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
@@ -96,9 +96,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
   const prefix = messagePrefix(options);
   requireAffordable(difficulty, maxDifficulty);
   requireNonce("startNonce", startNonce);
-  if (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS) {
-    throw invalidValueError("threads", threads, `a whole number from 1 to ${MAX_THREADS}`);
-  }
+  parsePositiveInteger("threads", threads, MAX_THREADS);
   if (signal?.aborted) throw new CanceledError({ cause: signal.reason });
 
   let nonce = searchNonces({ prefix, first: startNonce, difficulty }, EARLY_NONCES);
@@ -120,9 +118,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
  * @throws {@link RequestError} with the expected time, if the maximum is exceeded
  */
 export function requireAffordable(difficulty: number, maxDifficulty: number): void {
-  if (!Number.isInteger(maxDifficulty) || maxDifficulty < 0 || maxDifficulty > 256) {
-    throw invalidValueError("maxDifficulty", maxDifficulty, "a whole number from 0 to 256");
-  }
+  parseInteger("maxDifficulty", maxDifficulty, 0, 256);
   if (difficulty > maxDifficulty) {
     const time = inWords(2 ** difficulty / NONCES_PER_SECOND / availableParallelism());
     throw new RequestError(
@@ -154,9 +150,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
       advice: `Valid hash functions: ${HASH_FUNCTIONS.join(", ")}.`,
     });
   }
-  if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > 256) {
-    throw invalidValueError("difficulty", difficulty, "a whole number of zero bits from 0 to 256");
-  }
+  parseInteger("difficulty", difficulty, 0, 256, "of zero bits ");
   for (const [name, text] of Object.entries({ blockHash, tid })) {
     if (typeof text !== "string" || text === "") {
       throw invalidValueError(name, text, "a non-empty string, usually of 64 hex digits");

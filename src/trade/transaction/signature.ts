@@ -55,12 +55,7 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
   if (signatureBytes === undefined || keyBytes === undefined) {
     return false;
   }
-  return verifyEd25519(digestOf(message), signatureBytes, keyBytes);
-}
-
-/** Computes the bytes of a message that are signed. */
-export function digestOf(message: Uint8Array): Uint8Array {
-  return sha3(message);
+  return verifyEd25519(sha3(message), signatureBytes, keyBytes);
 }
 
 /**

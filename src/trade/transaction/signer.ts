@@ -2,8 +2,7 @@ import { RequestError } from "../../base/errors/index.js";
 import { shownPath } from "../../base/errors/node-errors.js";
 import { assertObject, assertString, invalidTypeError } from "../../base/input/assert.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
-import { decodeHex, encodeHex, publicKeyOf } from "./crypto.js";
-import { digestOf } from "./signature.js";
+import { decodeHex, encodeHex, publicKeyOf, sha3 } from "./crypto.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
 export interface Signer {
@@ -86,7 +85,7 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
           advice: "Sign before the end of the block that declares it with `using`, or create another signer.",
         });
       }
-      const digest = digestOf(message);
+      const digest = sha3(message);
       const key = copyOf(secret); // The signer may be disposed of meanwhile.
       try {
         const { ed25519 } = await loadCurve();

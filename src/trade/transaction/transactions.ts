@@ -49,6 +49,17 @@ export interface SignCommandOptions extends TransactionForm, Validity, CallOptio
   readonly timeoutMs?: number | undefined;
 }
 
+/** The names of the options of who signs several transactions, for which chain, and in which form. */
+export const SIGNING_OPTIONS = {
+  signer: true,
+  chainId: true,
+  chainIdPrefix: true,
+  maxDifficulty: true,
+  version: true,
+} as const;
+
+export type SigningOptions = Pick<SignCommandOptions, keyof typeof SIGNING_OPTIONS>;
+
 /** How to create a transaction from a command, and submit it. */
 export interface SendCommandOptions extends SignCommandOptions, Pick<SubmitOptions, "throwOnRejection"> {
   /**
@@ -84,7 +95,6 @@ export interface SentCommand extends Submission {
 /** A transaction that was created and not sent yet, and its share of the block's allowance. */
 interface PreparedCommand extends Share {
   readonly transaction: Transaction;
-  readonly command: InputData["command"];
   /** Sends it. Call it only once. If it was not accepted, its share of the allowance is given back. */
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
@@ -316,7 +326,6 @@ export function createTransactions(
     return {
       ...share,
       transaction,
-      command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
         const known = { wasChecked: seen.submitted, isFirst: true };

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fromBinary } from "@bufbuild/protobuf";
+import { transactionHash } from "../../../compiled/src/trade/transaction/signature.js";
 import { readInputData } from "../../../compiled/src/trade/transaction/submitted-input-data.js";
-import { transactionHash } from "../../../compiled/src/trade/transaction/transaction-hash.js";
 import { TransactionSchema } from "../../../dist/gen/vega/commands/v1/transaction_pb.js";
 import { referencesIn } from "./commands.mjs";
 

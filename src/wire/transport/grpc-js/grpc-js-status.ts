@@ -1,10 +1,10 @@
-import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
 import { Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../../gen/client/google/rpc/status_pb.js";
 import { BROKEN_COMPRESSION, UNEXPECTED_COMPRESSION } from "../../../base/errors/call-errors.js";
 import { RequestError } from "../../../base/errors/index.js";
 import { markConnecting } from "../../../base/errors/network-failure.js";
+import { decodeMessage } from "../../../base/input/decode.js";
 import { addFacts, brokenAnswerError, CallError, deadlineError, unsentError } from "../call-failure.js";
 
 const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded message/;
@@ -111,14 +111,7 @@ function nodeError(status: StatusObject, trailer: Headers, header = new Headers(
 
 function statusWithDetails({ metadata }: StatusObject): Status | undefined {
   const [bytes] = metadata.get("grpc-status-details-bin");
-  if (!Buffer.isBuffer(bytes)) {
-    return undefined;
-  }
-  try {
-    return fromBinary(StatusSchema, bytes);
-  } catch {
-    return undefined; // The status is usable without its details.
-  }
+  return Buffer.isBuffer(bytes) ? decodeMessage(StatusSchema, bytes) : undefined;
 }
 
 /** Unescapes `; / ? : @ & = + $ , #` in a message. Some servers escape them, and grpc-js does not unescape them. */

@@ -1,3 +1,4 @@
+import { commandNames } from "../../../../../gen/names/commands.js";
 import type { BatchMarketInstructions } from "../../../../../gen/vega/commands/v1/commands_pb.js";
 import { invalidValueError } from "../../../../base/input/assert.js";
 import type { Command } from "../field-rules.js";
@@ -31,13 +32,11 @@ export type { NetworkProblem } from "./network-rules.js";
 
 type Messages = { readonly [Kind in Command["case"]]: Extract<Command, { readonly case: Kind }>["value"] };
 
-type Checks = { readonly [Kind in keyof Messages]: (message: Messages[Kind], at: Field) => Iterable<NetworkProblem> };
+type Checks = { readonly [Kind in keyof Messages]?: (message: Messages[Kind], at: Field) => Iterable<NetworkProblem> };
 
-const nothing = () => [];
-
+/** The checks of commands by their names. The node itself checks the commands of governance, validators and oracles. */
 const CHECKS: Checks = {
   orderSubmission: orderProblems,
-  orderCancellation: nothing,
   orderAmendment: orderAmendmentProblems,
   stopOrdersSubmission: stopOrdersProblems,
   stopOrdersCancellation: stopOrdersCancellationProblems,
@@ -60,25 +59,10 @@ const CHECKS: Checks = {
   submitAmm: ammProblems,
   amendAmm: ammAmendmentProblems,
   cancelAmm: ammCancellationProblems,
-  // The node checks the commands of governance, validators and oracles.
-  proposalSubmission: nothing,
-  batchProposalSubmission: nothing,
-  announceNode: nothing,
-  nodeVote: nothing,
-  nodeSignature: nothing,
-  chainEvent: nothing,
-  keyRotateSubmission: nothing,
-  ethereumKeyRotateSubmission: nothing,
-  stateVariableProposal: nothing,
-  validatorHeartbeat: nothing,
-  protocolUpgradeProposal: nothing,
-  issueSignatures: nothing,
-  oracleDataSubmission: nothing,
-  delayedTransactionsWrapper: nothing,
 };
 
 function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[Kind]): Iterable<NetworkProblem> {
-  return CHECKS[kind](message, new Field(kind));
+  return CHECKS[kind]?.(message, new Field(kind)) ?? [];
 }
 
 /**
@@ -87,7 +71,7 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
  * @throws {@link RequestError} if no command has this name
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {
-  if (!Object.hasOwn(CHECKS, command.case)) {
+  if (!Object.hasOwn(commandNames, command.case)) {
     throw invalidValueError("command.case", command.case, "the name of a command, such as orderSubmission");
   }
   return [...problemsOf(command.case, command.value)];
@@ -114,6 +98,6 @@ function* listProblems<Kind extends keyof Messages>(
   kind: Kind,
 ): NetworkProblems {
   for (const [index, message] of messages.entries()) {
-    yield* CHECKS[kind](message, new Field(at.item(index).path, new Field(kind).property));
+    yield* CHECKS[kind]?.(message, new Field(at.item(index).path, new Field(kind).property)) ?? [];
   }
 }
