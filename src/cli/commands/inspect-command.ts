@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { TradewireError } from "../../base/errors/index.js";
 import { type ArchiveFile, openArchive } from "../../data/archive/index.js";
 import type { CsvRow } from "../../data/csv/index.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, printable, Reported, writeOut } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
@@ -45,11 +44,7 @@ const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
 type InspectCommandOptions = OptionValues<typeof inspectOptions>;
 
 /** Defines the command `inspect`, which shows the content of an archive and whether it is intact. */
-export function addInspect(command: Command, context: CommandContext): void {
-  addOptions(command, inspectOptions).action((file: string, options: InspectCommandOptions) =>
-    runInspect(file, options, context),
-  );
-}
+export const addInspect = defineCommand(inspectOptions, runInspect);
 
 async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
   const { maxRowBytes } = options;

@@ -19,7 +19,7 @@ import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { parseStrictJson } from "../../wire/json/strict-json.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
-import { addArguments, addOptions, type OptionValues, text } from "../declarations.js";
+import { addArguments, addOptions, addOwnAction, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
 import { eventsOutput, printReport, printsJsonLines, resultFormat, resultOutput } from "../output-format.js";
 import { commandSigner, keyFileOption } from "../transaction-input.js";
@@ -43,14 +43,7 @@ const MAX_POLICY_BYTES = 1024 * 1024;
 
 /** Defines the command `signer`, which runs a signer process, and its subcommands, which control one. */
 export function addSigner(signer: Command, context: CommandContext): void {
-  addOptions(signer.enablePositionalOptions(), signerOptions)
-    .allowExcessArguments()
-    .action(async (options: SignerOptions, { args: [unknown] }: Command) => {
-      if (unknown !== undefined) {
-        signer.error(`error: unknown command '${unknown}'`);
-      }
-      await runSigner(options, context);
-    });
+  addOwnAction(signer.enablePositionalOptions(), signerOptions, (options) => runSigner(options, context));
   addControls(signer, context);
 }
 
