@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../base/errors/index.js";
+import { firstIndex } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { MissingSegment, Unit } from "../unit.js";
@@ -158,17 +159,9 @@ export function reportDeadLetters(
 
 /** Returns whether a range overlaps one of the sorted ranges. These may overlap each other if they were planned again. */
 function overlapsAny(ranges: readonly BlockRange[], { fromBlock, toBlock }: BlockRange): boolean {
-  let [low, high] = [0, ranges.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ranges[middle]?.fromBlock ?? 0n) <= toBlock) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  const end = firstIndex(ranges, (range) => range.fromBlock <= toBlock);
   // Of the ranges that begin before the end, only the nearest are compared: few ranges are long.
-  return ranges.slice(Math.max(0, low - MAX_PRECEDING_RANGES), low).some((range) => range.toBlock >= fromBlock);
+  return ranges.slice(Math.max(0, end - MAX_PRECEDING_RANGES), end).some((range) => range.toBlock >= fromBlock);
 }
 
 /** A unit whose attempts all failed. */

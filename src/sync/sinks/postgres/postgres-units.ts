@@ -4,10 +4,11 @@ import type { PoolClient } from "pg";
 import { SinkError } from "../../../base/errors/index.js";
 import type { FetchUnit, LoadResult, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
+import { entryOf, type LedgerRow } from "../ledger-entry.js";
 import { FROM_BLOCK, identifier, type SinkColumn, targetOf } from "../sink-columns.js";
 import { type Connections, idleTimeoutSql, type Packages } from "./postgres-connections.js";
 import { FetchError } from "./postgres-errors.js";
-import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
+import { ENTRY } from "./postgres-ledger.js";
 import { FROM_BLOCK_SETTING } from "./postgres-tables.js";
 
 /** How a unit is loaded. */
