@@ -1,6 +1,6 @@
 import type { TradewireError } from "../base/errors/index.js";
 import { monotonicMs } from "../base/runtime/index.js";
-import { throwIfAborted, wait } from "../base/signal/wait.js";
+import { throwIfAborted, waitUntilWoken } from "../base/signal/wait.js";
 import { type Availability, createAvailability } from "./availability.js";
 import { nodeName } from "./node-history.js";
 import type { ReportEvent } from "./sync-events.js";
@@ -103,17 +103,7 @@ export function createNodePool(
       reportedUntil = until;
       report({ kind: "waiting", error: state.error, againMs: Math.ceil(until - now) });
     }
-    let wake: (() => void) | undefined;
-    try {
-      await wait(Math.ceil(until - now), signal, (end) => {
-        wake = end;
-        waiting.add(end);
-      });
-    } finally {
-      if (wake !== undefined) {
-        waiting.delete(wake);
-      }
-    }
+    await waitUntilWoken(waiting, Math.ceil(until - now), signal);
   }
 
   return {

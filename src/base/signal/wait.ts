@@ -49,6 +49,23 @@ export async function wait(
 }
 
 /**
+ * Waits for a time, or until the function is called that is in a set meanwhile.
+ *
+ * @throws {@link CanceledError} if the signal is aborted
+ */
+export async function waitUntilWoken(waiting: Set<() => void>, ms: number, signal: AbortSignal): Promise<void> {
+  let wake = (): void => {};
+  try {
+    await wait(ms, signal, (end) => {
+      wake = end;
+      waiting.add(end);
+    });
+  } finally {
+    waiting.delete(wake);
+  }
+}
+
+/**
  * Repeats an action until it succeeds. `delayMsAfter` returns the wait after a failure, or throws what ends the attempts.
  *
  * @throws what `delayMsAfter` throws, and {@link CanceledError} if the signal is aborted during a wait

@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { compareBigints } from "../../base/bigints.js";
 import { SinkError } from "../../base/errors/index.js";
 import { firstIndex } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
@@ -51,7 +52,7 @@ export async function readQueueContents(db: QueueDatabase): Promise<QueueContent
     rangesOf.set(unit.table, ranges);
   }
   for (const ranges of rangesOf.values()) {
-    ranges.sort((a, b) => (a.fromBlock < b.fromBlock ? -1 : a.fromBlock > b.fromBlock ? 1 : 0));
+    ranges.sort((a, b) => compareBigints(a.fromBlock, b.fromBlock));
   }
   return {
     waiting: jobs.length - active,

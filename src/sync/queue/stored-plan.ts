@@ -1,6 +1,7 @@
 import type { Client } from "pg";
 import { wait } from "../../base/signal/wait.js";
 import { isTableName } from "../../data/schema/table-names.js";
+import { jsonReplacer } from "../../wire/json/json-values.js";
 import type { CoverageComparison, TableRange, TableSummary } from "../sink.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { NodeHistory } from "../unit.js";
@@ -13,9 +14,7 @@ export async function storePlan(
   client: Client,
   { tables, gaps }: Pick<CoverageComparison, "tables" | "gaps">,
 ): Promise<void> {
-  const plan = JSON.stringify({ tables, gaps }, (_, value: unknown) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
+  const plan = JSON.stringify({ tables, gaps }, jsonReplacer);
   await client.query(`UPDATE ${db.schema}.tradewire_queue SET plan = $1`, [plan]);
 }
 

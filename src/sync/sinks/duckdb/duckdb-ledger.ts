@@ -171,17 +171,15 @@ export async function insertEntry(connection: DuckDBConnection, entry: LedgerEnt
   );
 }
 
-export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
+export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const removed = await connection.run(
     "DELETE FROM tradewire_ledger WHERE table_name = $1 AND from_block = $2 AND to_block = $3 AND segment_id = $4",
     [table, fromBlock, toBlock, segmentId],
   );
-  if (removed.rowsChanged === 0) {
-    return false;
+  if (removed.rowsChanged > 0) {
+    await connection.run(`DELETE FROM ${table} WHERE _from_block = $1`, [fromBlock]);
   }
-  await connection.run(`DELETE FROM ${table} WHERE _from_block = $1`, [fromBlock]);
-  return true;
 }
 
 /** Deletes the rows of a unit's blocks that are not in the ledger, which another program must have changed. */
