@@ -21,23 +21,7 @@ interface ColumnReport {
   readonly samples: string[];
 }
 
-type FileProperties = {
-  readonly [Property in
-    | "chainId"
-    | "table"
-    | "schemaVersion"
-    | "fromBlock"
-    | "toBlock"
-    | "compressedSize"
-    | "size"
-    | "crc32"]: ArchiveFile[Property] | undefined;
-};
-
-interface FileReport extends FileProperties {
-  readonly name: string;
-  readonly rows: number;
-  readonly columns: readonly ColumnReport[];
-}
+type FileReport = ReturnType<typeof reportOf>;
 
 const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
 
@@ -99,11 +83,13 @@ async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<vo
       }
     }
   } finally {
-    // In a stream, the sizes are known only after the end of the file.
-    const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
-    const properties = { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 };
-    reports.push({ ...properties, rows, columns });
+    reports.push(reportOf(file, rows, columns)); // In a stream, the sizes are known only after the end of the file.
   }
+}
+
+function reportOf(file: ArchiveFile, rows: number, columns: readonly ColumnReport[]) {
+  const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
+  return { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32, rows, columns };
 }
 
 function countRow(row: CsvRow, columns: readonly ColumnReport[]): void {

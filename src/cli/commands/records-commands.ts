@@ -11,7 +11,7 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../base/errors/index.js";
 import type { Client, ListedRecord } from "../../index.js";
-import { commandClient } from "../client.js";
+import { commandClient, reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import {
@@ -246,12 +246,9 @@ async function runRecords<M extends DescMessage>(
   context: CommandContext,
   recordsOf: (client: Client, names: Names) => Promise<Records<M>>,
 ): Promise<void> {
-  const { signal, environment, onConfig } = context;
+  const { signal } = context;
   const output = options.watch === true ? createWatchOutput(options, context) : undefined;
-  await using client = commandClient(
-    options,
-    output === undefined ? context : { notes: output.notes, environment, onConfig },
-  );
+  await using client = commandClient(options, reportsTo(output?.notes ?? context.notes, context));
   const names = createNames(client, options.wide === true, context);
   const { marketOf, list, matches = () => true, streams, ...records } = await recordsOf(client, names);
 

@@ -199,35 +199,26 @@ export function createSignerLog({ out }: Pick<CommandContext, "out">, asJson: bo
         write({ event: "omitted", count: omitted }, `${omitted} events were not printed.`);
         omitted = 0;
       }
-      write({ event: event.type, ...fieldsOf(event) }, lineOf(event));
+      const [fields, line] = described(event);
+      write({ event: event.type, ...fields }, line);
     },
   };
 }
 
-function fieldsOf(event: SignerEvent): object {
+/** Returns the fields of an event in JSON, and its line. */
+function described(event: SignerEvent): readonly [fields: object, line: string] {
   switch (event.type) {
     case "refused":
-      return { error: event.error.toJSON() };
-    case "failed":
-      return { error: { message: textOf(event.error) } };
-    case "mode":
-      return { mode: event.mode, by: event.by };
+      return [{ error: event.error.toJSON() }, `Refused: ${event.error.summary}`];
+    case "failed": {
+      const message = event.error instanceof Error ? event.error.message : String(event.error);
+      return [{ error: { message } }, `Failed: ${message}`];
+    }
+    case "mode": {
+      const by = event.by === "operator" ? "the operator" : "a program";
+      return [{ mode: event.mode, by: event.by }, `The mode is ${event.mode}, set by ${by}.`];
+    }
     case "killed":
-      return { report: event.report };
+      return [{ report: event.report }, "The kill switch was triggered."];
   }
 }
-
-function lineOf(event: SignerEvent): string {
-  switch (event.type) {
-    case "refused":
-      return `Refused: ${event.error.summary}`;
-    case "failed":
-      return `Failed: ${textOf(event.error)}`;
-    case "mode":
-      return `The mode is ${event.mode}, set by ${event.by === "operator" ? "the operator" : "a program"}.`;
-    case "killed":
-      return "The kill switch was triggered.";
-  }
-}
-
-const textOf = (reason: unknown) => (reason instanceof Error ? reason.message : String(reason));

@@ -1,7 +1,7 @@
 import { unixMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
 import type { NodeStatus } from "../../index.js";
-import { commandClient } from "../client.js";
+import { commandClient, reportsTo } from "../client.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originsOf } from "../config-origins.js";
 import { defineCommand, parsed } from "../declarations.js";
@@ -29,9 +29,8 @@ export const addStatus = defineCommand(statusOptions, async (options, context) =
   const loaded = loadClientConfig(options, context);
   output.role = options.watch === undefined ? "answer" : "rows";
   const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
-  const { environment, onConfig, notes } = context;
-  const clientContext = { notes: watch?.notes ?? notes, environment, onConfig };
-  await using client = commandClient(options, clientContext, { config: loaded.config });
+  const reports = reportsTo(watch?.notes ?? context.notes, context);
+  await using client = commandClient(options, reports, { config: loaded.config });
   const format = recordsFormat(options, context);
   let nodes = await client.status({ signal });
   while (options.watch !== undefined) {

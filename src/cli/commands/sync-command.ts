@@ -23,6 +23,7 @@ import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-ta
 import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
 import { sinkSchema } from "../../sync/sinks/sink-columns.js";
 import { parseSyncOptions } from "../../sync/sync-options.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
@@ -118,11 +119,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, {
-      notes: reporter.notes,
-      environment: context.environment,
-      onConfig: context.onConfig,
-    });
+    await using nodes = openClients(options, reportsTo(reporter.notes, context));
     const sync: Sync = {
       clients: nodes.clients,
       how: { ...how, signal, hooks: { onEvent: reporter.onEvent } },

@@ -2,6 +2,7 @@ import { RequestError, SinkError, TradewireError } from "../../base/errors/index
 import { describeLag } from "../../data/history/data-node-lag.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
@@ -68,9 +69,7 @@ async function readStatus(options: StatusCommandOptions, context: CommandContext
   // The report says that the node is unreachable; --verbose also shows the attempts.
   await using nodes = openClients(
     options,
-    options.verbose === true
-      ? context
-      : { notes: { write: () => true }, environment: context.environment, onConfig: context.onConfig },
+    options.verbose === true ? context : reportsTo({ write: () => true }, context),
   );
   try {
     return { status: await syncStatus(sinkOf(target), { ...query, clients: nodes.clients }) };

@@ -1,6 +1,7 @@
 import { monotonicMs } from "../../base/runtime/index.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type Repaired, repairSync, type Verification, type Verified, verifySync } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
@@ -44,11 +45,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       display?.draw([`${grouped(units)} ${units === 1n ? "unit" : "units"}, ${grouped(rows)} rows verified`]);
     }
   };
-  await using nodes = openClients(options, {
-    notes: display ?? notes,
-    environment: context.environment,
-    onConfig: context.onConfig,
-  });
+  await using nodes = openClients(options, reportsTo(display ?? notes, context));
   const clients = options.deep === true ? { clients: nodes.clients } : {};
   const found = await verifySync(sink, {
     ...range,

@@ -1,5 +1,6 @@
 import { CanceledError } from "../../base/errors/index.js";
 import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues, parsed } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
@@ -44,11 +45,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, {
-      notes: reporter.notes,
-      environment: context.environment,
-      onConfig: context.onConfig,
-    });
+    await using nodes = openClients(options, reportsTo(reporter.notes, context));
     const leave = watch === undefined ? () => {} : refreshCoverage(state, sink, { signal });
     const done = await runWorker(nodes.clients, {
       ...{ sink, parallel, unknownColumns, callsPerSecond, exportsPerNode, signal },
