@@ -84,6 +84,26 @@ export async function retry<T>(
   }
 }
 
+/**
+ * Waits until all tasks have ended. One that fails stops the others.
+ *
+ * @throws the error of the first one that failed
+ */
+export async function endTogether(tasks: readonly Promise<unknown>[], stop: (reason: unknown) => void): Promise<void> {
+  let failure: { readonly reason: unknown } | undefined;
+  await Promise.all(
+    tasks.map((task) =>
+      task.catch((reason: unknown) => {
+        failure ??= { reason };
+        stop(reason);
+      }),
+    ),
+  );
+  if (failure !== undefined) {
+    throw failure.reason;
+  }
+}
+
 /** Waits for a promise, but not longer than a time. */
 export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
   if (ms === undefined) {
