@@ -15,6 +15,11 @@ export interface Reports extends Pick<Streams, "environment" | "onConfig"> {
   readonly notes: LineWriter;
 }
 
+/** Returns the receivers of a client's reports with other notes. A copy of the whole context would open standard input. */
+export function reportsTo(notes: LineWriter, { environment, onConfig }: Omit<Reports, "notes">): Reports {
+  return { notes, environment, onConfig };
+}
+
 /**
  * The reports of a client: only fallbacks, also waits and retries (`waits`), or also the result of each call (`calls`).
  */

@@ -1,16 +1,24 @@
-import type { LoadedConfig } from "../index.js";
+import type { Config, LoadedConfig } from "../index.js";
 import { ownFilePath } from "../wire/config/config-files.js";
 import { transportsOf, urlsOf } from "../wire/config/config-schema.js";
 import { staysOnLoopback } from "../wire/config/loopback.js";
 import type { Streams } from "./output.js";
 
+/** A URL of the configuration, and the part that has it. */
+export interface Place {
+  readonly url: string;
+  readonly endpoint: "grpc" | "rest";
+}
+
+export function placesOf(config: Config): Place[] {
+  const endpoints = new Set(transportsOf(config.transport).map((each) => (each === "rest" ? "rest" : "grpc")));
+  return [...endpoints].flatMap((endpoint) => urlsOf(config[endpoint]).map((url) => ({ url, endpoint })));
+}
+
 /** Explains where the URLs of the nodes come from, and how to set others. */
 export function originsOf(loaded: LoadedConfig, environment: Streams["environment"]): string {
   const { config, sources } = loaded;
-  const endpoints = new Set(transportsOf(config.transport).map((each) => (each === "rest" ? "rest" : "grpc")));
-  const urls = [...endpoints].flatMap((endpoint) =>
-    urlsOf(config[endpoint]).map((url) => ({ url, key: `${endpoint}.url` })),
-  );
+  const urls = placesOf(config).map(({ url, endpoint }) => ({ url, key: `${endpoint}.url` }));
   if (urls.every(({ key }) => sources.get(key) === "default")) {
     const file = ownFilePath(environment) ?? "a configuration file";
     const defaults = urls.map(({ url }) => url).join(" and ");

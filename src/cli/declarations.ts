@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from "commander";
+import type { CommandContext } from "./output.js";
 
 /** The values that a shell offers for an option or an argument. */
 export interface CompletionValues {
@@ -166,6 +167,36 @@ export function addOptions(command: Command, declarations: OptionDeclarations): 
     command.addOption(new CommandOption(name, declaration));
   }
   return command;
+}
+
+/**
+ * Defines a command by its options and by what it runs, with its arguments, the values of its options and the context.
+ * Returns the function that adds both to the command.
+ */
+export function defineCommand<Declared extends OptionDeclarations, Arguments extends readonly unknown[] = []>(
+  declarations: Declared,
+  run: (...given: [...Arguments, OptionValues<Declared>, CommandContext]) => void | Promise<void>,
+): (command: Command, context: CommandContext) => void {
+  return (command, context) => {
+    // Commander passes the arguments, the options and the command.
+    addOptions(command, declarations).action((...given) => Reflect.apply(run, undefined, given.with(-1, context)));
+  };
+}
+
+/** Adds the options and the action of a command that also has subcommands. An argument would name a subcommand. */
+export function addOwnAction<Declared extends OptionDeclarations>(
+  command: Command,
+  declarations: Declared,
+  run: (options: OptionValues<Declared>) => Promise<void>,
+): void {
+  addOptions(command, declarations)
+    .allowExcessArguments()
+    .action(async (options: OptionValues<Declared>, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        command.error(`error: unknown command '${unknown}'`);
+      }
+      await run(options);
+    });
 }
 
 /** An argument of a command, as the command declares it. */

@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { compareBigints, maxBigint, minBigint } from "../base/bigints.js";
 import { SinkError } from "../base/errors/index.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import type { BlockRange } from "../data/history/segments.js";
@@ -80,14 +81,14 @@ export async function* matchLedger(
  */
 export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], range: BlockRange): BlockRange[] {
   const [first, last] = [segments[0], segments.at(-1)];
-  const fromBlock = max(blocks.fromBlock, range.fromBlock);
-  const toBlock = min(blocks.toBlock, range.toBlock);
+  const fromBlock = maxBigint(blocks.fromBlock, range.fromBlock);
+  const toBlock = minBigint(blocks.toBlock, range.toBlock);
   const parts =
     first === undefined || last === undefined
       ? [{ fromBlock, toBlock }]
       : [
-          { fromBlock, toBlock: min(toBlock, first.fromBlock - 1n) },
-          { fromBlock: max(fromBlock, last.toBlock + 1n), toBlock },
+          { fromBlock, toBlock: minBigint(toBlock, first.fromBlock - 1n) },
+          { fromBlock: maxBigint(fromBlock, last.toBlock + 1n), toBlock },
         ];
   return parts.filter((part) => part.fromBlock <= part.toBlock);
 }
@@ -98,7 +99,7 @@ const MAX_GAPS = 1000;
 /** Sorts gaps of several tables by blocks, and limits their number. */
 export function oldestGaps(gaps: readonly TableRange[]): readonly TableRange[] {
   // Sorting is stable, so that tables keep their order.
-  return [...gaps].sort((a, b) => compare(a.fromBlock, b.fromBlock)).slice(0, MAX_GAPS);
+  return [...gaps].sort((a, b) => compareBigints(a.fromBlock, b.fromBlock)).slice(0, MAX_GAPS);
 }
 
 /** Returns the tables that syncs were asked for: those that the sink remembers, and those with units. */
@@ -108,7 +109,7 @@ export async function askedTables(sink: Pick<Sink, "entries" | "asked">): Promis
   for (const table of tableNames) {
     const start = asked.get(table);
     for await (const { fromBlock } of sink.entries(table)) {
-      found.set(table, start === undefined ? fromBlock : min(start, fromBlock));
+      found.set(table, start === undefined ? fromBlock : minBigint(start, fromBlock));
       break;
     }
     if (start !== undefined && !found.has(table)) {
@@ -116,14 +117,6 @@ export async function askedTables(sink: Pick<Sink, "entries" | "asked">): Promis
     }
   }
   return found;
-}
-
-function min(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
-function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }
 
 /**
@@ -213,8 +206,8 @@ export async function compareLedger(sink: Pick<Sink, "entries">, query: Coverage
     }
   }
   // Sorting is stable, so that tables keep their order.
-  missing.sort((a, b) => compare(a.segment.fromBlock, b.segment.fromBlock));
-  foreign.sort((a, b) => compare(a.fromBlock, b.fromBlock));
+  missing.sort((a, b) => compareBigints(a.segment.fromBlock, b.segment.fromBlock));
+  foreign.sort((a, b) => compareBigints(a.fromBlock, b.fromBlock));
   return {
     tables,
     missing: missing.slice(0, query.limit),
@@ -278,10 +271,6 @@ async function compareTable(
 
 function isBefore(a: LedgerEntry, b: LedgerEntry): boolean {
   return a.fromBlock < b.fromBlock;
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** How often the whole ledger is compared, in milliseconds, as other programs may have changed it. */
@@ -354,7 +343,7 @@ function behind(query: CoverageQuery, { block, tables }: CompletePrefix): Covera
   for (const table of query.tables) {
     const start = query.asked?.get(table) ?? tables.get(table)?.fromBlock;
     if (start !== undefined) {
-      asked.set(table, max(start, block + 1n));
+      asked.set(table, maxBigint(start, block + 1n));
     }
   }
   return { ...query, history: { chainId, segments: left }, asked, behind: block };
@@ -421,7 +410,7 @@ export async function fillGaps(
   const before = earlier.length === 0 ? new Map<string, string>() : await segmentsBefore(sink, gaps);
   for (const gap of gaps) {
     let previous = { toBlock: gap.fromBlock - 1n, id: before.get(keyOf(gap)) };
-    for (const segment of earlier.flat().sort((a, b) => compare(a.fromBlock, b.fromBlock))) {
+    for (const segment of earlier.flat().sort((a, b) => compareBigints(a.fromBlock, b.fromBlock))) {
       const isNext = segment.fromBlock === previous.toBlock + 1n && segment.previousId === previous.id;
       if (isNext && segment.toBlock <= gap.toBlock && segment.toBlock <= range.toBlock) {
         missing.push({ table: gap.table, segment });
@@ -432,7 +421,7 @@ export async function fillGaps(
       remaining.push({ ...gap, fromBlock: previous.toBlock + 1n });
     }
   }
-  missing.sort((a, b) => compare(a.segment.fromBlock, b.segment.fromBlock));
+  missing.sort((a, b) => compareBigints(a.segment.fromBlock, b.segment.fromBlock));
   return { missing, gaps: remaining };
 }
 

@@ -1,3 +1,4 @@
+import { compareBigints } from "../base/bigints.js";
 import { quoted } from "../base/errors/error-text.js";
 import { ProtocolError, RequestError, TradewireError } from "../base/errors/index.js";
 import { reactionTo } from "../base/errors/reaction.js";
@@ -215,7 +216,7 @@ interface Part {
 /** Compares the nodes and merges their segments; those on either side of a gap are different parts, the newest first. */
 function compared(reported: readonly NodeListing[]): Part[] {
   const parts: Part[] = [];
-  for (const listing of [...reported].sort((a, b) => compareBlocks(lastBlockOf(b), lastBlockOf(a)))) {
+  for (const listing of [...reported].sort((a, b) => compareBigints(lastBlockOf(b), lastBlockOf(a)))) {
     const part = parts.at(-1);
     if (part === undefined || !isNextTo(listing.segments, part.segments)) {
       parts.push({ segments: listing.segments, holders: [listing] });
@@ -293,10 +294,6 @@ function lastOf(segments: Segments): bigint {
 
 function lastBlockOf({ segments }: NodeListing): bigint {
   return lastOf(segments);
-}
-
-function compareBlocks(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function factsOf(segment: Segment | undefined): string {

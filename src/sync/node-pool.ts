@@ -1,6 +1,6 @@
 import type { TradewireError } from "../base/errors/index.js";
 import { monotonicMs } from "../base/runtime/index.js";
-import { throwIfAborted, wait } from "../base/signal/wait.js";
+import { throwIfAborted, waitUntilWoken } from "../base/signal/wait.js";
 import { type Availability, createAvailability } from "./availability.js";
 import { nodeName } from "./node-history.js";
 import type { ReportEvent } from "./sync-events.js";
@@ -12,6 +12,12 @@ export interface SyncNode {
   readonly client: SyncClient;
   /** Its name in events. */
   readonly name: string;
+  /** Ends a call of it. */
+  release(): void;
+  /** Records that it has answered. */
+  recordSuccess(): void;
+  /** Records that a call failed, so that it gets no calls for a while. */
+  recordFailure(error: TradewireError, isUnreachable: boolean): void;
 }
 
 /** The nodes of a sync, which share the load. */
@@ -24,12 +30,6 @@ export interface NodePool {
    *   was aborted
    */
   take(unit: Unit, avoid: SyncNode | undefined): Promise<SyncNode | undefined>;
-  /** Releases a node. */
-  release(node: SyncNode): void;
-  /** Records that the node has answered. */
-  recordSuccess(node: SyncNode): void;
-  /** Records that a call failed, so that the node gets no calls for a while. */
-  recordFailure(node: SyncNode, error: TradewireError, isUnreachable: boolean): void;
 }
 
 /** How nodes are selected. */
@@ -55,18 +55,30 @@ export function createNodePool(
   clients: readonly SyncClient[],
   { retryForMs, report, signal, has }: NodePoolOptions,
 ): NodePool {
-  const entries = clients.map((client, index): PoolEntry => {
-    const name = nodeName(client, index, clients.length);
-    return { client, name, availability: createAvailability(retryForMs), busy: 0, lastTaken: 0 };
-  });
   const waiting = new Set<() => void>();
+  const entries = clients.map((client, index): PoolEntry => {
+    const availability = createAvailability(retryForMs);
+    const entry: PoolEntry = {
+      client,
+      name: nodeName(client, index, clients.length),
+      availability,
+      busy: 0,
+      lastTaken: 0,
+      release() {
+        entry.busy -= 1;
+        wakeAll();
+      },
+      recordSuccess() {
+        availability.recordSuccess();
+        wakeAll();
+      },
+      recordFailure: (error, isUnreachable) => void availability.recordFailure(error, isUnreachable),
+    };
+    return entry;
+  });
   let taken = 0;
   /** When the wait that was reported last ends: all calls that wait together report it once. */
   let reportedUntil = 0;
-
-  function entryOf(node: SyncNode): PoolEntry | undefined {
-    return entries.find((entry) => entry === node);
-  }
 
   function choose(candidates: readonly PoolEntry[], avoid: SyncNode | undefined): PoolEntry | undefined {
     const now = monotonicMs();
@@ -103,17 +115,7 @@ export function createNodePool(
       reportedUntil = until;
       report({ kind: "waiting", error: state.error, againMs: Math.ceil(until - now) });
     }
-    let wake: (() => void) | undefined;
-    try {
-      await wait(Math.ceil(until - now), signal, (end) => {
-        wake = end;
-        waiting.add(end);
-      });
-    } finally {
-      if (wake !== undefined) {
-        waiting.delete(wake);
-      }
-    }
+    await waitUntilWoken(waiting, Math.ceil(until - now), signal);
   }
 
   return {
@@ -138,20 +140,6 @@ export function createNodePool(
         }
         await waitForAny(candidates);
       }
-    },
-    release(node) {
-      const entry = entryOf(node);
-      if (entry !== undefined) {
-        entry.busy -= 1;
-        wakeAll();
-      }
-    },
-    recordSuccess(node) {
-      entryOf(node)?.availability.recordSuccess();
-      wakeAll();
-    },
-    recordFailure(node, error, isUnreachable) {
-      entryOf(node)?.availability.recordFailure(error, isUnreachable);
     },
   };
 }

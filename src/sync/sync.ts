@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../base/errors/index.js";
 import { snapshot } from "../base/input/snapshot.js";
 import { linkedController } from "../base/signal/abort.js";
-import { wait } from "../base/signal/wait.js";
+import { endTogether, throwIfAborted, wait } from "../base/signal/wait.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { type RetryContext, retryWhileUnavailable } from "./availability.js";
 import type { MergedHistory } from "./node-history.js";
@@ -178,7 +178,19 @@ function createLocalLoader(
     }
   }
 
-  return (units) => loadInParallel(units, options.parallel, load, addOutcome, () => controller.abort());
+  // Several at a time, in order.
+  return async (units) => {
+    const remaining = units.values();
+    const runWorker = async () => {
+      // The workers share one iterator, so that each unit is taken once.
+      for (const unit of remaining) {
+        throwIfAborted(signal);
+        addOutcome(unit, await load(unit));
+      }
+    };
+    const workers = Array.from({ length: Math.min(options.parallel, units.length) }, runWorker);
+    await endTogether(workers, () => controller.abort());
+  };
 }
 
 /** Waits for the next reading of the history. The loss of the sink's connection ends the wait: it may be another sink now. */
@@ -209,42 +221,6 @@ function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingS
   }
   return ({ table, segment: { fromBlock, toBlock } }) =>
     (byTable.get(table) ?? []).some((unit) => unit.fromBlock <= fromBlock && toBlock <= unit.toBlock);
-}
-
-/**
- * Loads units in order, several at a time.
- *
- * @throws the first error of `load` and `onOutcome`, once nothing is in flight
- */
-async function loadInParallel(
-  units: readonly Unit[],
-  parallel: number,
-  load: (unit: Unit) => Promise<UnitOutcome>,
-  onOutcome: (unit: Unit, outcome: UnitOutcome) => void,
-  stop: () => void,
-): Promise<void> {
-  const remaining = units.values();
-  let failure: { readonly reason: unknown } | undefined;
-
-  async function runWorker(): Promise<void> {
-    try {
-      // The workers share one iterator, so that each unit is taken once.
-      for (const unit of remaining) {
-        if (failure !== undefined) {
-          return;
-        }
-        onOutcome(unit, await load(unit));
-      }
-    } catch (reason) {
-      failure ??= { reason };
-      stop();
-    }
-  }
-
-  await Promise.all(Array.from({ length: Math.min(parallel, units.length) }, runWorker));
-  if (failure !== undefined) {
-    throw failure.reason;
-  }
 }
 
 function lostError(name: string): SinkError {

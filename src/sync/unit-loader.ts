@@ -66,7 +66,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       report({ kind: "began", unit, node: node.name });
       const onBytes = (bytes: number) => report({ kind: "arrived", unit, bytes });
       const csv = await fetchUnit(node.client, unit, { signal, onBytes })();
-      nodes.recordSuccess(node);
+      node.recordSuccess();
       return csv;
     };
     try {
@@ -81,11 +81,11 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       }
       const reaction = reactionTo(error).unit;
       if (!isSinkFailure(error) && (reaction === "retry" || reaction === "wait")) {
-        nodes.recordFailure(node, error, reaction === "wait");
+        node.recordFailure(error, reaction === "wait");
       }
       return { kind: "failed", error, wasSent: sentAt !== undefined };
     } finally {
-      nodes.release(node);
+      node.release();
     }
   }
 

@@ -1,3 +1,4 @@
+import { firstIndex } from "../base/signal/collections.js";
 import type { Segment } from "../data/history/segment-chain.js";
 import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
@@ -99,14 +100,5 @@ export function segmentEndingAt(segments: readonly Segment[], block: bigint): Se
 
 /** Returns the index of the first segment that ends with a block or after it, by binary search. */
 export function firstEndingAt(segments: readonly Segment[], block: bigint): number {
-  let [low, high] = [0, segments.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((segments[middle]?.toBlock ?? block) < block) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return firstIndex(segments, ({ toBlock }) => toBlock < block);
 }

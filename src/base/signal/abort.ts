@@ -58,17 +58,19 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 }
 
 /**
- * Returns a controller that is aborted with a signal, for the same reason. Once it is aborted, no listener remains at the
- * signal. `AbortSignal.any` of Node 20 leaks under signals that live as long as a service, and takes more CPU: 7 µs, where
- * this takes 5 µs.
+ * Returns a controller that is aborted with the first of some signals, for the same reason. Once it is aborted, no listener
+ * remains at the signals. `AbortSignal.any` of Node 20 leaks under signals that live as long as a service, and takes more CPU:
+ * 7 µs, where this takes 5 µs.
  */
-export function linkedController(signal: AbortSignal | undefined): AbortController {
+export function linkedController(...signals: readonly (AbortSignal | undefined)[]): AbortController {
   const controller = new AbortController();
-  if (signal?.aborted === true) {
-    controller.abort(signal.reason);
-  } else {
+  for (const signal of signals) {
     const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));
     controller.signal.addEventListener("abort", unsubscribe, { once: true });
+  }
+  const aborted = signals.find((signal) => signal?.aborted === true);
+  if (aborted !== undefined) {
+    controller.abort(aborted.reason);
   }
   return controller;
 }

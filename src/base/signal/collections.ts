@@ -46,3 +46,18 @@ export function setBounded<K, V>(map: Map<K, V>, key: K, value: V, max: number):
   map.delete(oldest);
   return oldest;
 }
+
+/** Returns, by binary search, the index of the first item for which `isBefore` is false. It is true for all items before it. */
+export function firstIndex<T>(sorted: ArrayLike<T>, isBefore: (item: T) => boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const item = sorted[middle];
+    if (item !== undefined && isBefore(item)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}

@@ -49,6 +49,23 @@ export async function wait(
 }
 
 /**
+ * Waits for a time, or until the function is called that is in a set meanwhile.
+ *
+ * @throws {@link CanceledError} if the signal is aborted
+ */
+export async function waitUntilWoken(waiting: Set<() => void>, ms: number, signal: AbortSignal): Promise<void> {
+  let wake = (): void => {};
+  try {
+    await wait(ms, signal, (end) => {
+      wake = end;
+      waiting.add(end);
+    });
+  } finally {
+    waiting.delete(wake);
+  }
+}
+
+/**
  * Repeats an action until it succeeds. `delayMsAfter` returns the wait after a failure, or throws what ends the attempts.
  *
  * @throws what `delayMsAfter` throws, and {@link CanceledError} if the signal is aborted during a wait
@@ -64,6 +81,26 @@ export async function retry<T>(
     } catch (reason) {
       await wait(delayMsAfter(reason, attempt), signal);
     }
+  }
+}
+
+/**
+ * Waits until all tasks have ended. One that fails stops the others.
+ *
+ * @throws the error of the first one that failed
+ */
+export async function endTogether(tasks: readonly Promise<unknown>[], stop: (reason: unknown) => void): Promise<void> {
+  let failure: { readonly reason: unknown } | undefined;
+  await Promise.all(
+    tasks.map((task) =>
+      task.catch((reason: unknown) => {
+        failure ??= { reason };
+        stop(reason);
+      }),
+    ),
+  );
+  if (failure !== undefined) {
+    throw failure.reason;
   }
 }
 

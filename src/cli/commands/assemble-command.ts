@@ -1,5 +1,4 @@
 import { basename, extname } from "node:path";
-import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { profileRules } from "../../base/profile.js";
 import { monotonicMs } from "../../base/runtime/index.js";
@@ -7,7 +6,7 @@ import { saveArchive } from "../../data/archive/save-archive.js";
 import { assemble, capturedChunks } from "../../index.js";
 import { extensionsOption, profileOption } from "../client-options.js";
 import { parseOutPath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
-import { addOptions, flag, type OptionValues, text } from "../declarations.js";
+import { defineCommand, flag, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { resultFormat, resultOutput } from "../output-format.js";
 
@@ -22,11 +21,7 @@ const assembleOptions = {
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
 
 /** Defines the command `assemble`, which builds an archive from a captured stream of chunks. */
-export function addAssemble(command: Command, context: CommandContext): void {
-  addOptions(command, assembleOptions).action((file: string, options: AssembleCommandOptions) =>
-    runAssemble(file, options, context),
-  );
-}
+export const addAssemble = defineCommand(assembleOptions, runAssemble);
 
 async function runAssemble(file: string, options: AssembleCommandOptions, context: CommandContext): Promise<void> {
   const name = file === STANDARD ? undefined : `${basename(file, extname(file))}.zip`;

@@ -12,7 +12,6 @@ import {
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import type { Command } from "commander";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
 import { quotedPath } from "../../base/errors/node-errors.js";
@@ -32,8 +31,8 @@ import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
 import {
-  addOptions,
   choice,
+  defineCommand,
   flag,
   type OptionValues,
   parsed,
@@ -76,11 +75,7 @@ const callOptions = {
 type CallOptions = OptionValues<typeof callOptions> & ClientOptions;
 
 /** Defines the command `call`, which calls any method. */
-export function addCall(command: Command, context: CommandContext): void {
-  addOptions(command, callOptions).action((method: string, request: string | undefined, options: CallOptions) =>
-    runCall(method, request, options, context),
-  );
-}
+export const addCall = defineCommand(callOptions, runCall);
 
 /**
  * Calls a method, and prints its response.

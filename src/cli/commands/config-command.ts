@@ -1,35 +1,32 @@
-import type { Command } from "commander";
 import type { LoadedConfig } from "../../index.js";
 import { type ConfigKey, configKeys, valueAt } from "../../wire/config/config-schema.js";
 import { maskProxy } from "../../wire/config/proxy.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originOf } from "../config-origins.js";
-import { addOptions, type OptionValues } from "../declarations.js";
-import { type CommandContext, printable } from "../output.js";
+import { defineCommand } from "../declarations.js";
+import { printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { printTable, widthOf, wrapLastColumn } from "../table.js";
 
 const configOptions = { ...resultOutput, ...clientOptions };
 
 /** Defines the command `config`, which prints the effective configuration and the source of each value. */
-export function addConfig(command: Command, context: CommandContext): void {
-  addOptions(command, configOptions).action(async (options: OptionValues<typeof configOptions>) => {
-    const loaded = loadClientConfig(options, context);
-    const entries = configEntries(loaded);
-    const rows = entries.map(({ key, value, found }) => [
-      key,
-      printable(text(value)),
-      printable(`${originOf(loaded, key)}${found === true ? " (found)" : ""}`),
-    ]);
-    const header = ["key", "value", "source"];
-    const report = {
-      table: () => printTable(header, wrapLastColumn(header, rows, widthOf(context)), context),
-      object: () => Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry])),
-      records: () => entries,
-    };
-    await printReport(report, resultFormat(options), context);
-  });
-}
+export const addConfig = defineCommand(configOptions, async (options, context) => {
+  const loaded = loadClientConfig(options, context);
+  const entries = configEntries(loaded);
+  const rows = entries.map(({ key, value, found }) => [
+    key,
+    printable(text(value)),
+    printable(`${originOf(loaded, key)}${found === true ? " (found)" : ""}`),
+  ]);
+  const header = ["key", "value", "source"];
+  const report = {
+    table: () => printTable(header, wrapLastColumn(header, rows, widthOf(context)), context),
+    object: () => Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry])),
+    records: () => entries,
+  };
+  await printReport(report, resultFormat(options), context);
+});
 
 interface ConfigEntry {
   readonly key: string;

@@ -14,6 +14,7 @@ import {
   type ArgumentDeclaration,
   addArguments,
   addOptions,
+  addOwnAction,
   choice,
   flag,
   flagOf,
@@ -92,40 +93,35 @@ type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
 /** Defines the command `devnode`, which runs a local node, and its subcommands, which control one. */
 export function addDevnode(devnode: Command, context: CommandContext): void {
   const { signal } = context;
-  addOptions(devnode, devnodeOptions)
-    .allowExcessArguments()
-    .action(async (commandOptions: DevnodeCommandOptions, { args: [unknown] }: Command) => {
-      if (unknown !== undefined) {
-        devnode.error(`error: unknown command '${unknown}'`);
-      }
-      const { json: _, output: __, quiet, verbose, color, ...nodeOptions } = commandOptions;
-      const { genesis: files, adminName: adminNames, ...options } = nodeOptions;
-      // Loaded lazily, because the commands that control a node do not need it.
-      const { startDevnode } = await import("../../node/index.js");
-      await using node = await startDevnode({
-        ...options,
-        adminNames,
-        genesis: await readGenesis(files, context),
-        signal,
-        onFailure({ height, txHash, errors }) {
-          context.notes.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
-        },
-      });
-      const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
-      const report = {
-        async table() {
-          await writeOut(context, `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
-          context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
-          context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
-        },
-        object: () => ({ grpcUrl, restUrl, chainId, mnemonic, keys }),
-      };
-      await printReport(report, resultFormat(commandOptions), context);
-      context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
-      if (!signal.aborted) {
-        await once(signal, "abort");
-      }
+  addOwnAction(devnode, devnodeOptions, async (commandOptions: DevnodeCommandOptions) => {
+    const { json: _, output: __, quiet, verbose, color, ...nodeOptions } = commandOptions;
+    const { genesis: files, adminName: adminNames, ...options } = nodeOptions;
+    // Loaded lazily, because the commands that control a node do not need it.
+    const { startDevnode } = await import("../../node/index.js");
+    await using node = await startDevnode({
+      ...options,
+      adminNames,
+      genesis: await readGenesis(files, context),
+      signal,
+      onFailure({ height, txHash, errors }) {
+        context.notes.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
+      },
     });
+    const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
+    const report = {
+      async table() {
+        await writeOut(context, `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+        context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
+        context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
+      },
+      object: () => ({ grpcUrl, restUrl, chainId, mnemonic, keys }),
+    };
+    await printReport(report, resultFormat(commandOptions), context);
+    context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
+    if (!signal.aborted) {
+      await once(signal, "abort");
+    }
+  });
   addDevnodeControls(devnode, context);
 }
 

@@ -1,10 +1,9 @@
 import { statfs } from "node:fs/promises";
-import type { Command } from "commander";
 import { TradewireError } from "../../base/errors/index.js";
 import type { LoadedConfig } from "../../index.js";
 import { ownFilePath } from "../../wire/config/config-files.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand } from "../declarations.js";
 import { type Finding, failedCheck } from "../doctor/finding.js";
 import { checkNodes } from "../doctor/node-checks.js";
 import { size } from "../formatting.js";
@@ -17,27 +16,25 @@ const doctorOptions = { ...recordsOutput, ...clientOptions };
 /**
  * Defines the command `doctor`, which checks the machine, the configuration and the nodes, and fails if a check fails.
  */
-export function addDoctor(command: Command, context: CommandContext): void {
-  addOptions(command, doctorOptions).action(async (options: OptionValues<typeof doctorOptions>) => {
-    context.output.role = "answer";
-    const findings = [
-      checkNodeVersion(),
-      await checkDiskSpace(),
-      checkPackages(),
-      ...(await checkConfiguration(options, context)),
-    ];
-    context.signal.throwIfAborted(); // A check that was interrupted has failed, too.
-    const report = {
-      table: () => printFindings(findings, context),
-      object: () => ({ checks: findings }),
-      records: () => findings,
-    };
-    await printReport(report, recordsFormat(options, context), context);
-    if (findings.some(({ state }) => state === "failure")) {
-      throw new Reported();
-    }
-  });
-}
+export const addDoctor = defineCommand(doctorOptions, async (options, context) => {
+  context.output.role = "answer";
+  const findings = [
+    checkNodeVersion(),
+    await checkDiskSpace(),
+    checkPackages(),
+    ...(await checkConfiguration(options, context)),
+  ];
+  context.signal.throwIfAborted(); // A check that was interrupted has failed, too.
+  const report = {
+    table: () => printFindings(findings, context),
+    object: () => ({ checks: findings }),
+    records: () => findings,
+  };
+  await printReport(report, recordsFormat(options, context), context);
+  if (findings.some(({ state }) => state === "failure")) {
+    throw new Reported();
+  }
+});
 
 /** Checks the configuration and, if it is valid, the nodes. */
 async function checkConfiguration(options: ClientOptions, context: CommandContext): Promise<Finding[]> {

@@ -1,5 +1,4 @@
 import type { DescField, DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
-import type { Command } from "commander";
 import {
   BusEventSchema,
   type StopOrderEvent,
@@ -22,7 +21,7 @@ import { parseEventType } from "../../trade/live/event-types.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
+import { defineCommand, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
 import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { eventsOutput } from "../output-format.js";
@@ -56,9 +55,7 @@ const eventsOptions = {
 type EventsCommandOptions = OptionValues<typeof eventsOptions>;
 
 /** Defines the command `events`. */
-export function addEvents(command: Command, context: CommandContext): void {
-  addOptions(command, eventsOptions).action((options: EventsCommandOptions) => runEvents(options, context));
-}
+export const addEvents = defineCommand(eventsOptions, runEvents);
 
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
   const { type: types, party, market, limit = Number.POSITIVE_INFINITY, reconnect } = options;

@@ -1,19 +1,19 @@
-import type { Command } from "commander";
 import { ERROR_CODES, type ErrorCode } from "../../base/errors/error-codes.js";
 import { closestName } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
-import { addOptions } from "../declarations.js";
+import { defineCommand } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";
 import { widthOf, wrapped } from "../table.js";
 
 /** Defines the command `explain`, which explains the code of an error. */
-export function addExplain(command: Command, context: CommandContext): void {
-  addOptions(command, resultOutput).action(async (given: string | undefined, options: OutputOptions) => {
+export const addExplain = defineCommand(
+  resultOutput,
+  async (given: string | undefined, options: OutputOptions, context: CommandContext) => {
     const report = given === undefined ? listReport(context) : codeReport(parseCode(given), context);
     await printReport(report, resultFormat(options), context);
-  });
-}
+  },
+);
 
 function listReport(context: CommandContext): Report {
   return {

@@ -1,5 +1,4 @@
 import { Code } from "@connectrpc/connect";
-import type { Command } from "commander";
 import { NodeError, RequestError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { rangeError } from "../../data/history/export-request.js";
@@ -10,8 +9,8 @@ import { commandClient } from "../client.js";
 import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
 import { parseOutPath, printSavedArchive, STANDARD } from "../command-files.js";
 import {
-  addOptions,
   choice,
+  defineCommand,
   flag,
   flagOf,
   type OptionValues,
@@ -56,9 +55,7 @@ const exportOptions = {
 type ExportCommandOptions = OptionValues<typeof exportOptions>;
 
 /** Defines the command `export`. */
-export function addExport(command: Command, context: CommandContext): void {
-  addOptions(command, exportOptions).action((options: ExportCommandOptions) => runExport(options, context));
-}
+export const addExport = defineCommand(exportOptions, runExport);
 
 async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
   checkOutput(options);

@@ -1,6 +1,5 @@
 import { access, constants, readFile, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type { Command } from "commander";
 import { FileError, RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../../base/errors/node-errors.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
@@ -11,7 +10,7 @@ import type { FollowEvent, FollowedRows } from "../../index.js";
 import { readCursor } from "../../trade/live/next-segments.js";
 import { commandClient } from "../client.js";
 import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
-import { addOptions, choice, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
+import { choice, defineCommand, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, isTerminated, printable, writeOut } from "../output.js";
 import { OUTPUT } from "../output-format.js";
@@ -47,9 +46,7 @@ const followOptions = {
 type FollowCommandOptions = OptionValues<typeof followOptions>;
 
 /** Defines the command `follow`, which prints the rows of a table and continues with those of new segments. */
-export function addFollow(command: Command, context: CommandContext): void {
-  addOptions(command, followOptions).action((options: FollowCommandOptions) => runFollow(options, context));
-}
+export const addFollow = defineCommand(followOptions, runFollow);
 
 async function runFollow(options: FollowCommandOptions, context: CommandContext): Promise<void> {
   if (options.cursor !== undefined && options.cursorFile !== undefined) {

@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { TradewireError } from "../../base/errors/index.js";
 import { type ArchiveFile, openArchive } from "../../data/archive/index.js";
 import type { CsvRow } from "../../data/csv/index.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, printable, Reported, writeOut } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
@@ -22,34 +21,14 @@ interface ColumnReport {
   readonly samples: string[];
 }
 
-type FileProperties = {
-  readonly [Property in
-    | "chainId"
-    | "table"
-    | "schemaVersion"
-    | "fromBlock"
-    | "toBlock"
-    | "compressedSize"
-    | "size"
-    | "crc32"]: ArchiveFile[Property] | undefined;
-};
-
-interface FileReport extends FileProperties {
-  readonly name: string;
-  readonly rows: number;
-  readonly columns: readonly ColumnReport[];
-}
+type FileReport = ReturnType<typeof reportOf>;
 
 const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
 
 type InspectCommandOptions = OptionValues<typeof inspectOptions>;
 
 /** Defines the command `inspect`, which shows the content of an archive and whether it is intact. */
-export function addInspect(command: Command, context: CommandContext): void {
-  addOptions(command, inspectOptions).action((file: string, options: InspectCommandOptions) =>
-    runInspect(file, options, context),
-  );
-}
+export const addInspect = defineCommand(inspectOptions, runInspect);
 
 async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
   const { maxRowBytes } = options;
@@ -104,11 +83,13 @@ async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<vo
       }
     }
   } finally {
-    // In a stream, the sizes are known only after the end of the file.
-    const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
-    const properties = { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 };
-    reports.push({ ...properties, rows, columns });
+    reports.push(reportOf(file, rows, columns)); // In a stream, the sizes are known only after the end of the file.
   }
+}
+
+function reportOf(file: ArchiveFile, rows: number, columns: readonly ColumnReport[]) {
+  const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
+  return { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32, rows, columns };
 }
 
 function countRow(row: CsvRow, columns: readonly ColumnReport[]): void {

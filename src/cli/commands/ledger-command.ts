@@ -1,11 +1,10 @@
-import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import type { LedgerExport } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { parseOutPath, STANDARD } from "../command-files.js";
-import { addOptions, choice, flag, flagOf, type OptionValues, parsed, required, text } from "../declarations.js";
+import { choice, defineCommand, flag, flagOf, type OptionValues, parsed, required, text } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, json } from "../output.js";
 import { OUTPUT, type OutputFormat, outputFormats } from "../output-format.js";
@@ -33,9 +32,7 @@ const ledgerOptions = {
 type LedgerCommandOptions = OptionValues<typeof ledgerOptions>;
 
 /** Defines the command `ledger`, which exports the entries of a party's ledger. */
-export function addLedger(command: Command, context: CommandContext): void {
-  addOptions(command, ledgerOptions).action((options: LedgerCommandOptions) => runLedger(options, context));
-}
+export const addLedger = defineCommand(ledgerOptions, runLedger);
 
 async function runLedger(options: LedgerCommandOptions, context: CommandContext): Promise<void> {
   const { party, asset, from, to, maxRowBytes } = options;

@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { mergeArchives } from "../../data/archive/index.js";
 import { profileOption } from "../client-options.js";
 import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
-import { addOptions, flag, type OptionValues, required, text } from "../declarations.js";
+import { defineCommand, flag, type OptionValues, required, text } from "../declarations.js";
 import type { CommandContext } from "../output.js";
 import { resultFormat, resultOutput } from "../output-format.js";
 import { maxRowBytesOption } from "../print-rows.js";
@@ -17,8 +16,9 @@ const mergeOptions = {
 };
 
 /** Defines the command `merge`, which joins archives whose ranges follow one another. */
-export function addMerge(command: Command, context: CommandContext): void {
-  addOptions(command, mergeOptions).action(async (files: string[], options: OptionValues<typeof mergeOptions>) => {
+export const addMerge = defineCommand(
+  mergeOptions,
+  async (files: string[], options: OptionValues<typeof mergeOptions>, context: CommandContext) => {
     await Promise.all(files.map(assertArchive));
     const start = monotonicMs();
     const force = options.force === true;
@@ -26,5 +26,5 @@ export function addMerge(command: Command, context: CommandContext): void {
     const target = await parseOutPath(options.out, ".zip");
     const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
     await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
-  });
-}
+  },
+);

@@ -1,5 +1,4 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { type Definitions, definitionsOptions, loadDefinitions, methodsOf } from "../api/definitions.js";
 import {
@@ -13,7 +12,7 @@ import {
 } from "../api/describe.js";
 import { addNodeDefinitions, findDefined } from "../api/node-definitions.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, printable, writeOut } from "../output.js";
 import { printReport, recordsFormat, recordsOutput, resultFormat, resultOutput } from "../output-format.js";
 import { parsePattern } from "../parsers.js";
@@ -31,8 +30,9 @@ type DescribeOptions = OptionValues<typeof describeOptions> & ClientOptions;
 type MethodsOptions = OptionValues<typeof methodsOptions> & ClientOptions;
 
 /** Defines the command `methods`, which lists the methods that can be called. */
-export function addMethods(command: Command, context: CommandContext): void {
-  addOptions(command, methodsOptions).action(async (pattern: string | undefined, options: MethodsOptions) => {
+export const addMethods = defineCommand(
+  methodsOptions,
+  async (pattern: string | undefined, options: MethodsOptions, context: CommandContext) => {
     const matches = matcher(pattern);
     const all = methodsOf(await listedDefinitions(options, context));
     const methods = all.filter((method) => {
@@ -45,8 +45,8 @@ export function addMethods(command: Command, context: CommandContext): void {
       records: () => methods.map(methodObject),
     };
     await printReport(report, recordsFormat(options, context), context);
-  });
-}
+  },
+);
 
 /** Prints methods by the names that `call` accepts. The service, which most of them share, is the first column to be hidden. */
 function printMethods(
@@ -65,8 +65,9 @@ function printMethods(
 }
 
 /** Defines the command `describe`, which shows a service, a method, a message or an enum. */
-export function addDescribe(command: Command, context: CommandContext): void {
-  addOptions(command, describeOptions).action(async (name: string, options: DescribeOptions) => {
+export const addDescribe = defineCommand(
+  describeOptions,
+  async (name: string, options: DescribeOptions, context: CommandContext) => {
     const kind = "method, service, message or enum";
     const { item: found } = await findDefined(name, kind, describables, options, context);
     const report = {
@@ -79,8 +80,8 @@ export function addDescribe(command: Command, context: CommandContext): void {
       records: () => describedRecords(found),
     };
     await printReport(report, resultFormat(options), context);
-  });
-}
+  },
+);
 
 async function listedDefinitions(options: MethodsOptions, context: CommandContext): Promise<Definitions> {
   const definitions = await loadDefinitions(options, context.signal);

@@ -1,11 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import type { Command } from "commander";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "../../base/errors/index.js";
 import type { Outcome } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
+import { defineCommand, type OptionValues, parsed, text } from "../declarations.js";
 import { type CommandContext, EXIT, type OutputContext, printable, Reported } from "../output.js";
 import { type OutputFormat, printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseDuration } from "../parsers.js";
@@ -22,15 +21,16 @@ const outcomeOptions = {
 type OutcomeCommandOptions = OptionValues<typeof outcomeOptions>;
 
 /** Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier. */
-export function addOutcome(command: Command, context: CommandContext): void {
-  addOptions(command, outcomeOptions).action(async (hash: string | undefined, options: OutcomeCommandOptions) => {
+export const addOutcome = defineCommand(
+  outcomeOptions,
+  async (hash: string | undefined, options: OutcomeCommandOptions, context: CommandContext) => {
     context.output.role = "answer";
     const sent = await sentTransaction(hash, options, context);
     await using client = commandClient(options, context);
     const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
     await printOutcome(outcome, context, { format: resultFormat(options) });
-  });
-}
+  },
+);
 
 /** Returns the transaction to look for: its hash, or the transaction itself. */
 async function sentTransaction(hash: string | undefined, { signed }: OutcomeCommandOptions, context: CommandContext) {

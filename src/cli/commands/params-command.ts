@@ -1,12 +1,11 @@
 import { Code } from "@connectrpc/connect";
-import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
 import { closestName } from "../../base/errors/error-text.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { type ListingType, listingOptions, printListing } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { parsePattern } from "../parsers.js";
@@ -21,14 +20,13 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
 const paramsOptions = { ...listingOptions, ...clientOptions };
 
 /** Defines the command `params`. */
-export function addParams(command: Command, context: CommandContext): void {
-  addOptions(command, paramsOptions).action(
-    async (key: string | undefined, options: OptionValues<typeof paramsOptions>) => {
-      await using client = commandClient(options, context);
-      await printListing(matchingParameters(client, key, context.signal), networkParameters, options, context);
-    },
-  );
-}
+export const addParams = defineCommand(
+  paramsOptions,
+  async (key: string | undefined, options: OptionValues<typeof paramsOptions>, context: CommandContext) => {
+    await using client = commandClient(options, context);
+    await printListing(matchingParameters(client, key, context.signal), networkParameters, options, context);
+  },
+);
 
 async function unknownParameter(client: Client, key: string, signal: AbortSignal): Promise<RequestError> {
   const keys: string[] = [];

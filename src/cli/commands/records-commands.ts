@@ -1,5 +1,4 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { Command } from "commander";
 import { type AccountBalanceSchema, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Market, MarketSchema } from "../../../gen/vega/markets_pb.js";
 import {
@@ -12,9 +11,9 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../base/errors/index.js";
 import type { Client, ListedRecord } from "../../index.js";
-import { commandClient } from "../client.js";
+import { commandClient, reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import {
   enumOption,
   listingOptions,
@@ -62,172 +61,163 @@ type RecordsOptions = OptionValues<typeof recordsOptions>;
 type FilterOptions = OptionValues<typeof filterOptions>;
 
 /** Defines the command `markets`. */
-export function addMarkets(command: Command, context: CommandContext): void {
-  addOptions(command, marketsOptions).action(
-    (market: string | undefined, options: OptionValues<typeof marketsOptions>) =>
-      runRecords<typeof MarketSchema>(options, context, async (client, names) => {
-        const only = market === undefined ? undefined : await names.market(market);
-        const isRequested = (id: string) => only === undefined || id === only;
-        const service = client.service(TradingDataService);
-        const data = new Map<string, MarketData>();
-        const markets = new Map<string, Market>();
-        async function* list({ limit, signal }: ListOptions) {
-          const { marketsData } = await service.listLatestMarketData({}, { signal });
-          for (const each of marketsData) {
-            data.set(each.market, each);
-          }
-          const request = { includeSettled: options.settled === true || only !== undefined };
-          const all = client.records(listMarkets, request, { limit: only === undefined ? limit : undefined, signal });
-          for await (const record of all) {
-            if (isRequested(record.node.id)) {
-              markets.set(record.node.id, record.node);
-              yield record;
-            }
+export const addMarkets = defineCommand(
+  marketsOptions,
+  (market: string | undefined, options: OptionValues<typeof marketsOptions>, context: CommandContext) =>
+    runRecords<typeof MarketSchema>(options, context, async (client, names) => {
+      const only = market === undefined ? undefined : await names.market(market);
+      const isRequested = (id: string) => only === undefined || id === only;
+      const service = client.service(TradingDataService);
+      const data = new Map<string, MarketData>();
+      const markets = new Map<string, Market>();
+      async function* list({ limit, signal }: ListOptions) {
+        const { marketsData } = await service.listLatestMarketData({}, { signal });
+        for (const each of marketsData) {
+          data.set(each.market, each);
+        }
+        const request = { includeSettled: options.settled === true || only !== undefined };
+        const all = client.records(listMarkets, request, { limit: only === undefined ? limit : undefined, signal });
+        for await (const record of all) {
+          if (isRequested(record.node.id)) {
+            markets.set(record.node.id, record.node);
+            yield record;
           }
         }
-        async function* changes(signal: AbortSignal, relist: () => void) {
-          // The event bus has the data of all markets, also of those that are created later.
-          const events = client.events({ types: ["marketData"], marketId: only }, { signal });
-          for await (const { value: latest } of events) {
-            const isNew = !data.has(latest.market);
-            data.set(latest.market, latest);
-            const market = markets.get(latest.market);
-            if (market !== undefined) {
-              yield [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
-            } else if (isNew) {
-              relist();
-            }
+      }
+      async function* changes(signal: AbortSignal, relist: () => void) {
+        // The event bus has the data of all markets, also of those that are created later.
+        const events = client.events({ types: ["marketData"], marketId: only }, { signal });
+        for await (const { value: latest } of events) {
+          const isNew = !data.has(latest.market);
+          data.set(latest.market, latest);
+          const market = markets.get(latest.market);
+          if (market !== undefined) {
+            yield [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
+          } else if (isNew) {
+            relist();
           }
         }
-        return {
-          type: marketsType(names, data),
-          marketOf: ({ id }) => id,
-          list,
-          key: ({ id }) => id,
-          streams: [changes],
-        };
-      }),
-  );
-}
-
-/** Defines the command `orders`, like {@link addMarkets}. */
-export function addOrders(command: Command, context: CommandContext): void {
-  addOptions(command, ordersOptions).action((options: OptionValues<typeof ordersOptions>) =>
-    runRecords<typeof OrderSchema>(options, context, async (client, names) => {
-      const { marketIds, partyIds } = await filterOf(options, names);
-      const { status = [], live = false } = options;
-      const filter = { marketIds, partyIds, statuses: [...status], liveOnly: live };
+      }
       return {
-        type: ordersType(names),
-        marketOf: ({ marketId }) => marketId,
-        list: (how) => client.records(listOrders, { filter }, how),
+        type: marketsType(names, data),
+        marketOf: ({ id }) => id,
+        list,
         key: ({ id }) => id,
-        ageOf: ({ version, createdAt, updatedAt }) => ({ version, updatedAt: updatedAt || createdAt }),
-        createdAt: ({ createdAt }) => createdAt,
-        matches: ({ status: now }) =>
-          (status.length === 0 || status.includes(now)) && (!live || LIVE_STATUSES.includes(now)),
-        streams: [
-          async function* changes(signal) {
-            const request = { marketIds, partyIds };
-            for await (const { response } of client.service(TradingDataService).observeOrders(request, { signal })) {
-              yield response.case === "updates" ? response.value.orders : [];
-            }
-          },
-        ],
+        streams: [changes],
       };
     }),
-  );
-}
+);
+
+/** Defines the command `orders`, like {@link addMarkets}. */
+export const addOrders = defineCommand(ordersOptions, (options, context) =>
+  runRecords<typeof OrderSchema>(options, context, async (client, names) => {
+    const { marketIds, partyIds } = await filterOf(options, names);
+    const { status = [], live = false } = options;
+    const filter = { marketIds, partyIds, statuses: [...status], liveOnly: live };
+    return {
+      type: ordersType(names),
+      marketOf: ({ marketId }) => marketId,
+      list: (how) => client.records(listOrders, { filter }, how),
+      key: ({ id }) => id,
+      ageOf: ({ version, createdAt, updatedAt }) => ({ version, updatedAt: updatedAt || createdAt }),
+      createdAt: ({ createdAt }) => createdAt,
+      matches: ({ status: now }) =>
+        (status.length === 0 || status.includes(now)) && (!live || LIVE_STATUSES.includes(now)),
+      streams: [
+        async function* changes(signal) {
+          const request = { marketIds, partyIds };
+          for await (const { response } of client.service(TradingDataService).observeOrders(request, { signal })) {
+            yield response.case === "updates" ? response.value.orders : [];
+          }
+        },
+      ],
+    };
+  }),
+);
 
 /** The statuses of orders that `liveOnly` lists (v0.78.0, datanode/sqlstore/migrations/0001_initial.sql). */
 const LIVE_STATUSES: readonly Order_Status[] = [Order_Status.ACTIVE, Order_Status.PARKED];
 
 /** Defines the command `trades`, like {@link addMarkets}. */
-export function addTrades(command: Command, context: CommandContext): void {
-  addOptions(command, filterOptions).action((options: FilterOptions) =>
-    runRecords<typeof TradeSchema>(options, context, async (client, names) => {
-      const request = await filterOf(options, names);
-      return {
-        type: tradesType(names),
-        marketOf: ({ marketId }) => marketId,
-        list: (how) => client.records(listTrades, request, how),
-        key: ({ id }) => id,
-        ageOf: ({ timestamp }) => ({ updatedAt: timestamp }),
-        createdAt: ({ timestamp }) => timestamp,
-        streams: [
-          async function* changes(signal) {
-            for await (const { trades } of client.service(TradingDataService).observeTrades(request, { signal })) {
-              yield trades;
-            }
-          },
-        ],
-      };
-    }),
-  );
-}
+export const addTrades = defineCommand(filterOptions, (options, context) =>
+  runRecords<typeof TradeSchema>(options, context, async (client, names) => {
+    const request = await filterOf(options, names);
+    return {
+      type: tradesType(names),
+      marketOf: ({ marketId }) => marketId,
+      list: (how) => client.records(listTrades, request, how),
+      key: ({ id }) => id,
+      ageOf: ({ timestamp }) => ({ updatedAt: timestamp }),
+      createdAt: ({ timestamp }) => timestamp,
+      streams: [
+        async function* changes(signal) {
+          for await (const { trades } of client.service(TradingDataService).observeTrades(request, { signal })) {
+            yield trades;
+          }
+        },
+      ],
+    };
+  }),
+);
 
 /** Defines the command `positions`, like {@link addMarkets}. */
-export function addPositions(command: Command, context: CommandContext): void {
-  addOptions(command, filterOptions).action((options: FilterOptions) =>
-    runRecords<typeof PositionSchema>(options, context, async (client, names) => {
-      const filter = await filterOf(options, names);
-      const { marketIds, partyIds } = filter;
-      const isRequested = (ids: readonly string[], id: string) => ids.length === 0 || ids.includes(id);
-      return {
-        type: positionsType(names),
-        marketOf: ({ marketId }) => marketId,
-        list: (how) => client.records(listAllPositions, { filter }, how),
-        key: ({ marketId, partyId }) => `${marketId} ${partyId}`,
-        ageOf: ({ updatedAt }) => ({ updatedAt }),
-        streams: each(partyIds).map(
-          (partyId) =>
-            async function* changes(signal) {
-              const request = { ...(partyId !== undefined && { partyId }) };
-              const service = client.service(TradingDataService);
-              for await (const { response } of service.observePositions(request, { signal })) {
-                const changed = response.case === "updates" ? response.value.positions : [];
-                yield changed.filter(({ marketId }) => isRequested(marketIds, marketId));
-              }
-            },
-        ),
-      };
-    }),
-  );
-}
+export const addPositions = defineCommand(filterOptions, (options, context) =>
+  runRecords<typeof PositionSchema>(options, context, async (client, names) => {
+    const filter = await filterOf(options, names);
+    const { marketIds, partyIds } = filter;
+    const isRequested = (ids: readonly string[], id: string) => ids.length === 0 || ids.includes(id);
+    return {
+      type: positionsType(names),
+      marketOf: ({ marketId }) => marketId,
+      list: (how) => client.records(listAllPositions, { filter }, how),
+      key: ({ marketId, partyId }) => `${marketId} ${partyId}`,
+      ageOf: ({ updatedAt }) => ({ updatedAt }),
+      streams: each(partyIds).map(
+        (partyId) =>
+          async function* changes(signal) {
+            const request = { ...(partyId !== undefined && { partyId }) };
+            const service = client.service(TradingDataService);
+            for await (const { response } of service.observePositions(request, { signal })) {
+              const changed = response.case === "updates" ? response.value.positions : [];
+              yield changed.filter(({ marketId }) => isRequested(marketIds, marketId));
+            }
+          },
+      ),
+    };
+  }),
+);
 
 /** Defines the command `accounts`, like {@link addMarkets}. */
-export function addAccounts(command: Command, context: CommandContext): void {
-  addOptions(command, filterOptions).action((options: FilterOptions) =>
-    runRecords<typeof AccountBalanceSchema>(options, context, async (client, names) => {
-      const filter = await filterOf(options, names);
-      const { marketIds, partyIds } = filter;
-      // A data node streams the balances of one party: without a party, it sends none (v0.78.0, datanode/service/accounts.go).
-      if (options.watch === true && partyIds.length === 0) {
-        throw new RequestError("accounts --watch needs a party: nodes stream balances by party", {
-          advice: "Use --party, once or several times.",
-        });
-      }
-      const assets = await loadAssets(client, context.signal);
-      await names.markets();
-      return {
-        type: accountsType(names, assets),
-        marketOf: () => undefined,
-        list: (how) => client.records(listAccounts, { filter }, how),
-        key: ({ owner, type, asset, marketId }) => [owner, type, asset, marketId].join(" "),
-        streams: partyIds.map(
-          (partyId) =>
-            async function* changes(signal) {
-              const service = client.service(TradingDataService);
-              for await (const { response } of service.observeAccounts({ partyId }, { signal })) {
-                const changed = response.case === "updates" ? response.value.accounts : [];
-                yield changed.filter(({ marketId }) => marketIds.length === 0 || marketIds.includes(marketId));
-              }
-            },
-        ),
-      };
-    }),
-  );
-}
+export const addAccounts = defineCommand(filterOptions, (options, context) =>
+  runRecords<typeof AccountBalanceSchema>(options, context, async (client, names) => {
+    const filter = await filterOf(options, names);
+    const { marketIds, partyIds } = filter;
+    // A data node streams the balances of one party: without a party, it sends none (v0.78.0, datanode/service/accounts.go).
+    if (options.watch === true && partyIds.length === 0) {
+      throw new RequestError("accounts --watch needs a party: nodes stream balances by party", {
+        advice: "Use --party, once or several times.",
+      });
+    }
+    const assets = await loadAssets(client, context.signal);
+    await names.markets();
+    return {
+      type: accountsType(names, assets),
+      marketOf: () => undefined,
+      list: (how) => client.records(listAccounts, { filter }, how),
+      key: ({ owner, type, asset, marketId }) => [owner, type, asset, marketId].join(" "),
+      streams: partyIds.map(
+        (partyId) =>
+          async function* changes(signal) {
+            const service = client.service(TradingDataService);
+            for await (const { response } of service.observeAccounts({ partyId }, { signal })) {
+              const changed = response.case === "updates" ? response.value.accounts : [];
+              yield changed.filter(({ marketId }) => marketIds.length === 0 || marketIds.includes(marketId));
+            }
+          },
+      ),
+    };
+  }),
+);
 
 /** Returns the identifiers, or a single undefined one if there are none: the stream of all. */
 function each(ids: readonly string[]): readonly (string | undefined)[] {
@@ -256,12 +246,9 @@ async function runRecords<M extends DescMessage>(
   context: CommandContext,
   recordsOf: (client: Client, names: Names) => Promise<Records<M>>,
 ): Promise<void> {
-  const { signal, environment, onConfig } = context;
+  const { signal } = context;
   const output = options.watch === true ? createWatchOutput(options, context) : undefined;
-  await using client = commandClient(
-    options,
-    output === undefined ? context : { notes: output.notes, environment, onConfig },
-  );
+  await using client = commandClient(options, reportsTo(output?.notes ?? context.notes, context));
   const names = createNames(client, options.wide === true, context);
   const { marketOf, list, matches = () => true, streams, ...records } = await recordsOf(client, names);
 

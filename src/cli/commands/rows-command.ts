@@ -1,8 +1,7 @@
-import type { Command } from "commander";
 import { openArchive } from "../../data/archive/index.js";
 import { archiveColumns } from "../../data/archive/open-archive.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
 import { recordsFormat, recordsOutput } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
@@ -15,11 +14,7 @@ const rowsOptions = {
 type RowsCommandOptions = OptionValues<typeof rowsOptions>;
 
 /** Defines the command `rows`, which prints the rows of an archive in order. */
-export function addRows(command: Command, context: CommandContext): void {
-  addOptions(command, rowsOptions).action((file: string, options: RowsCommandOptions) =>
-    runRows(file, options, context),
-  );
-}
+export const addRows = defineCommand(rowsOptions, runRows);
 
 async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
   const options = { ...input, format: recordsFormat(input, context) };

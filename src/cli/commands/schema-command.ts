@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "commander";
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { readTable, type TableName, tableNames } from "../../data/schema/table-names.js";
@@ -15,8 +15,17 @@ import {
 } from "../../index.js";
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
 import { completeTables } from "../client-options.js";
-import { addOptions, choice, flag, type OptionValues, parsed, repeated, text, withDefault } from "../declarations.js";
-import { type CommandContext, indentedJson, writeOut } from "../output.js";
+import {
+  choice,
+  defineCommand,
+  flag,
+  type OptionValues,
+  parsed,
+  repeated,
+  text,
+  withDefault,
+} from "../declarations.js";
+import { indentedJson, writeOut } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { createTables, type Tables } from "../table.js";
@@ -61,21 +70,19 @@ const schemaOptions = {
 type SchemaOptions = OptionValues<typeof schemaOptions>;
 
 /** Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows. */
-export function addSchema(command: Command, context: CommandContext): void {
-  addOptions(command, schemaOptions).action(async (options: SchemaOptions) => {
-    const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));
-    const report = {
-      async table() {
-        const tables = createTables(context);
-        await writeOut(context, schemaText(options, tables.format));
-        tables.printOmissions();
-      },
-      object: () => ({ tables: schemas() }),
-      records: () => schemas().flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column }))),
-    };
-    await printReport(report, resultFormat(options), context);
-  });
-}
+export const addSchema = defineCommand(schemaOptions, async (options, context) => {
+  const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));
+  const report = {
+    async table() {
+      const tables = createTables(context);
+      await writeOut(context, schemaText(options, tables.format));
+      tables.printOmissions();
+    },
+    object: () => ({ tables: schemas() }),
+    records: () => schemas().flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column }))),
+  };
+  await printReport(report, resultFormat(options), context);
+});
 
 function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   const { dialect, from, to, addedNullable, schemaVersion } = options;

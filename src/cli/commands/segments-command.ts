@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import {
   type BlockRange,
   contiguousSpans,
@@ -10,7 +9,7 @@ import {
 } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { defineCommand, flag } from "../declarations.js";
 import { type CommandContext, printable, writeOut } from "../output.js";
 import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
 import { createTables, LISTED } from "../table.js";
@@ -22,23 +21,21 @@ const segmentsOptions = {
 };
 
 /** Defines the command `segments`, which lists the boundaries of ranges that can be exported. */
-export function addSegments(command: Command, context: CommandContext): void {
-  addOptions(command, segmentsOptions).action(async (options: OptionValues<typeof segmentsOptions>) => {
-    await using client = commandClient(options, context);
-    const segments = (await client.listSegments({ signal: context.signal })).map(
-      ({ $typeName: _, $unknown: __, ...segment }) => segment,
-    );
-    const spans = contiguousSpans(segments);
-    const gaps = gapsBetween(spans);
-    const schemas = schemaSpans(segments);
-    const report = {
-      table: () => printSegments({ segments, spans, gaps, schemas }, options.all === true, context),
-      object: () => ({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }),
-      records: () => segments,
-    };
-    await printReport(report, recordsFormat(options, context), context);
-  });
-}
+export const addSegments = defineCommand(segmentsOptions, async (options, context) => {
+  await using client = commandClient(options, context);
+  const segments = (await client.listSegments({ signal: context.signal })).map(
+    ({ $typeName: _, $unknown: __, ...segment }) => segment,
+  );
+  const spans = contiguousSpans(segments);
+  const gaps = gapsBetween(spans);
+  const schemas = schemaSpans(segments);
+  const report = {
+    table: () => printSegments({ segments, spans, gaps, schemas }, options.all === true, context),
+    object: () => ({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }),
+    records: () => segments,
+  };
+  await printReport(report, recordsFormat(options, context), context);
+});
 
 type Segment = Pick<HistorySegment, "fromHeight" | "toHeight" | "databaseVersion" | "chainId" | "historySegmentId">;
 

@@ -19,7 +19,7 @@ import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { parseStrictJson } from "../../wire/json/strict-json.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
-import { addArguments, addOptions, type OptionValues, text } from "../declarations.js";
+import { addArguments, addOptions, addOwnAction, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
 import { eventsOutput, printReport, printsJsonLines, resultFormat, resultOutput } from "../output-format.js";
 import { commandSigner, keyFileOption } from "../transaction-input.js";
@@ -43,14 +43,7 @@ const MAX_POLICY_BYTES = 1024 * 1024;
 
 /** Defines the command `signer`, which runs a signer process, and its subcommands, which control one. */
 export function addSigner(signer: Command, context: CommandContext): void {
-  addOptions(signer.enablePositionalOptions(), signerOptions)
-    .allowExcessArguments()
-    .action(async (options: SignerOptions, { args: [unknown] }: Command) => {
-      if (unknown !== undefined) {
-        signer.error(`error: unknown command '${unknown}'`);
-      }
-      await runSigner(options, context);
-    });
+  addOwnAction(signer.enablePositionalOptions(), signerOptions, (options) => runSigner(options, context));
   addControls(signer, context);
 }
 
@@ -206,35 +199,26 @@ export function createSignerLog({ out }: Pick<CommandContext, "out">, asJson: bo
         write({ event: "omitted", count: omitted }, `${omitted} events were not printed.`);
         omitted = 0;
       }
-      write({ event: event.type, ...fieldsOf(event) }, lineOf(event));
+      const [fields, line] = described(event);
+      write({ event: event.type, ...fields }, line);
     },
   };
 }
 
-function fieldsOf(event: SignerEvent): object {
+/** Returns the fields of an event in JSON, and its line. */
+function described(event: SignerEvent): readonly [fields: object, line: string] {
   switch (event.type) {
     case "refused":
-      return { error: event.error.toJSON() };
-    case "failed":
-      return { error: { message: textOf(event.error) } };
-    case "mode":
-      return { mode: event.mode, by: event.by };
+      return [{ error: event.error.toJSON() }, `Refused: ${event.error.summary}`];
+    case "failed": {
+      const message = event.error instanceof Error ? event.error.message : String(event.error);
+      return [{ error: { message } }, `Failed: ${message}`];
+    }
+    case "mode": {
+      const by = event.by === "operator" ? "the operator" : "a program";
+      return [{ mode: event.mode, by: event.by }, `The mode is ${event.mode}, set by ${by}.`];
+    }
     case "killed":
-      return { report: event.report };
+      return [{ report: event.report }, "The kill switch was triggered."];
   }
 }
-
-function lineOf(event: SignerEvent): string {
-  switch (event.type) {
-    case "refused":
-      return `Refused: ${event.error.summary}`;
-    case "failed":
-      return `Failed: ${textOf(event.error)}`;
-    case "mode":
-      return `The mode is ${event.mode}, set by ${event.by === "operator" ? "the operator" : "a program"}.`;
-    case "killed":
-      return "The kill switch was triggered.";
-  }
-}
-
-const textOf = (reason: unknown) => (reason instanceof Error ? reason.message : String(reason));

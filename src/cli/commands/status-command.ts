@@ -1,11 +1,10 @@
-import type { Command } from "commander";
 import { unixMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
 import type { NodeStatus } from "../../index.js";
-import { commandClient } from "../client.js";
+import { commandClient, reportsTo } from "../client.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originsOf } from "../config-origins.js";
-import { addOptions, type OptionValues, parsed } from "../declarations.js";
+import { defineCommand, parsed } from "../declarations.js";
 import { clock } from "../formatting.js";
 import { type CommandContext, printable, Reported } from "../output.js";
 import { type OutputFormat, printReport, recordsFormat, recordsOutput } from "../output-format.js";
@@ -25,32 +24,29 @@ const statusOptions = {
 };
 
 /** Defines the command `status`, which shows how each node of the configuration answers, and whether it is used. */
-export function addStatus(command: Command, context: CommandContext): void {
+export const addStatus = defineCommand(statusOptions, async (options, context) => {
   const { output, signal } = context;
-  addOptions(command, statusOptions).action(async (options: OptionValues<typeof statusOptions>) => {
-    const loaded = loadClientConfig(options, context);
-    output.role = options.watch === undefined ? "answer" : "rows";
-    const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
-    const { environment, onConfig, notes } = context;
-    const clientContext = { notes: watch?.notes ?? notes, environment, onConfig };
-    await using client = commandClient(options, clientContext, { config: loaded.config });
-    const format = recordsFormat(options, context);
-    let nodes = await client.status({ signal });
-    while (options.watch !== undefined) {
-      await (watch?.kind === "table" ? drawNodes(nodes, watch.display, context) : printNodes(nodes, format, context));
-      await wait(options.watch, signal);
-      nodes = await client.status({ signal });
+  const loaded = loadClientConfig(options, context);
+  output.role = options.watch === undefined ? "answer" : "rows";
+  const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
+  const reports = reportsTo(watch?.notes ?? context.notes, context);
+  await using client = commandClient(options, reports, { config: loaded.config });
+  const format = recordsFormat(options, context);
+  let nodes = await client.status({ signal });
+  while (options.watch !== undefined) {
+    await (watch?.kind === "table" ? drawNodes(nodes, watch.display, context) : printNodes(nodes, format, context));
+    await wait(options.watch, signal);
+    nodes = await client.status({ signal });
+  }
+  signal.throwIfAborted(); // A node whose call was interrupted counts as unreachable.
+  await printNodes(nodes, format, context);
+  if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
+    if (format === "table" && nodes.every(({ state }) => state === "unreachable")) {
+      context.notes.write(`${printable(originsOf(loaded, context.environment))}\n`);
     }
-    signal.throwIfAborted(); // A node whose call was interrupted counts as unreachable.
-    await printNodes(nodes, format, context);
-    if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
-      if (format === "table" && nodes.every(({ state }) => state === "unreachable")) {
-        context.notes.write(`${printable(originsOf(loaded, context.environment))}\n`);
-      }
-      throw new Reported();
-    }
-  });
-}
+    throw new Reported();
+  }
+});
 
 async function printNodes(nodes: readonly NodeStatus[], format: OutputFormat, context: CommandContext): Promise<void> {
   const records = nodes.map(({ error, ...node }) => ({ ...node, ...(error && { error: error.summary }) }));

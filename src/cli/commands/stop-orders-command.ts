@@ -1,5 +1,4 @@
 import type { DescField } from "@bufbuild/protobuf";
-import type { Command } from "commander";
 import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
 import {
   Order_TimeInForceSchema,
@@ -12,7 +11,7 @@ import type { Client } from "../../index.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
+import { defineCommand, flag, type OptionValues, parsed } from "../declarations.js";
 import { isoTime } from "../formatting.js";
 import {
   enumOption,
@@ -53,9 +52,7 @@ const stopOrdersOptions = {
 type StopOrdersOptions = OptionValues<typeof stopOrdersOptions>;
 
 /** Defines the command `stop-orders`. */
-export function addStopOrders(command: Command, context: CommandContext): void {
-  addOptions(command, stopOrdersOptions).action((options: StopOrdersOptions) => runStopOrders(options, context));
-}
+export const addStopOrders = defineCommand(stopOrdersOptions, runStopOrders);
 
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
@@ -126,9 +123,10 @@ function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
 const stopOrderOptions = { ...resultOutput, ...clientOptions };
 
 /** Defines the command `stop-order`, which shows all fields of a stop order that are set. */
-export function addStopOrder(command: Command, context: CommandContext): void {
-  const { signal } = context;
-  addOptions(command, stopOrderOptions).action(async (id: string, options: OptionValues<typeof stopOrderOptions>) => {
+export const addStopOrder = defineCommand(
+  stopOrderOptions,
+  async (id: string, options: OptionValues<typeof stopOrderOptions>, context: CommandContext) => {
+    const { signal } = context;
     await using client = commandClient(options, context);
     const full = await findId(
       id,
@@ -161,8 +159,8 @@ export function addStopOrder(command: Command, context: CommandContext): void {
       table: () => void context.out.write(recordLines(rows)),
     };
     await printReport(report, resultFormat(options), context);
-  });
-}
+  },
+);
 
 async function* stopOrderIds(client: Client, signal: AbortSignal): AsyncGenerator<string> {
   for await (const { node } of client.stopOrders({ limit: MAX_NAMED + 1, signal })) {

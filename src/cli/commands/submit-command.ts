@@ -29,7 +29,17 @@ import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
-import { addOptions, choice, flag, flagOf, type OptionValues, parsed, text, withDefault } from "../declarations.js";
+import {
+  addOptions,
+  choice,
+  defineCommand,
+  flag,
+  flagOf,
+  type OptionValues,
+  parsed,
+  text,
+  withDefault,
+} from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
@@ -110,8 +120,9 @@ export function addSubmit(command: Command, context: CommandContext): void {
 }
 
 /** Defines the command `sign`, which prints the request's body without sending it. */
-export function addSign(command: Command, context: CommandContext): void {
-  addOptions(command, signOptions).action(async (file: string, options: SignOptions) => {
+export const addSign = defineCommand(
+  signOptions,
+  async (file: string, options: SignOptions, context: CommandContext) => {
     const input = await readTransactionInput(file, context);
     if (input.command === undefined) {
       throw new RequestError("the file is already signed", { advice: "Use an unsigned command, or submit the file." });
@@ -119,8 +130,8 @@ export function addSign(command: Command, context: CommandContext): void {
     const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
     context.out.write(json(requestJson(await signWithNote({ client, config, input, options, context }))));
-  });
-}
+  },
+);
 
 /** Returns the flags of the signing options that are on the command line. */
 function usedSigningOptions(command: Command): string[] {

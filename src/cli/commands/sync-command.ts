@@ -23,8 +23,9 @@ import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-ta
 import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
 import { sinkSchema } from "../../sync/sinks/sink-columns.js";
 import { parseSyncOptions } from "../../sync/sync-options.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { addOwnAction, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
@@ -67,19 +68,31 @@ type SyncCommandOptions = OptionValues<typeof syncCommandOptions>;
 /** Defines the command `sync`, which loads network history into tables, and its subcommands. */
 export function addSync(sync: Command, context: CommandContext): void {
   // Subcommands have options of the same names.
-  addOptions(sync.enablePositionalOptions(), syncCommandOptions)
-    .allowExcessArguments()
-    .action(async (options: SyncCommandOptions, { args: [unknown] }: Command) => {
-      if (unknown !== undefined) {
-        sync.error(`error: unknown command '${unknown}'`);
-      }
-      context.output.role = "answer";
-      await (options.dryRun === true ? dryRun : runSync)(options, context);
-    });
-  addSyncStatus(sync, context);
-  addSyncVerify(sync, context);
-  addSyncWorker(sync, context);
-  addSyncCompact(sync, context);
+  addOwnAction(sync.enablePositionalOptions(), syncCommandOptions, async (options) => {
+    context.output.role = "answer";
+    await (options.dryRun === true ? dryRun : runSync)(options, context);
+  });
+  const add = (name: string, description: string) =>
+    sync.command(name).allowExcessArguments(false).description(description);
+  addSyncStatus(
+    add("status", "Show which segments are loaded, which are missing, and where the history diverges from the node's."),
+    context,
+  );
+  addSyncVerify(
+    add("verify", "Compare the row count of each unit with the ledger; with --deep, compare the rows with the node's."),
+    context,
+  );
+  addSyncWorker(
+    add(
+      "worker",
+      "Load the units that `tradewire sync --queue` queues, until stopped. Run workers on any number of machines.",
+    ),
+    context,
+  );
+  addSyncCompact(
+    add("compact", "Merge small Parquet files. It is safe to run while a sync writes to the folder."),
+    context,
+  );
 }
 
 /** The maximum number of failed units that are listed. */
@@ -106,11 +119,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, {
-      notes: reporter.notes,
-      environment: context.environment,
-      onConfig: context.onConfig,
-    });
+    await using nodes = openClients(options, reportsTo(reporter.notes, context));
     const sync: Sync = {
       clients: nodes.clients,
       how: { ...how, signal, hooks: { onEvent: reporter.onEvent } },

@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { compactParquet } from "../../sync/index.js";
-import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
+import { defineCommand, parsed, text } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { type CommandContext, printable } from "../output.js";
+import { printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { rangeOf, rangeOptions } from "../sync/sync-options.js";
@@ -17,33 +16,26 @@ const compactOptions = {
 };
 
 /** Defines the command `sync compact`, which joins small Parquet files. */
-export function addSyncCompact(sync: Command, context: CommandContext): void {
+export const addSyncCompact = defineCommand(compactOptions, async (options, context) => {
   const { out, signal } = context;
-  const command = sync
-    .command("compact")
-    .allowExcessArguments(false)
-    .description("Merge small Parquet files. It is safe to run while a sync writes to the folder.");
-  addOptions(command, compactOptions).action(async (options: OptionValues<typeof compactOptions>) => {
-    const { kind, place } = readTarget(options, context);
-    if (kind !== "parquet") {
-      throw new RequestError(`sync compact applies only to Parquet, but the target is ${kind}`, {
-        advice: "Use --to parquet:FOLDER.",
-      });
-    }
-    const { tables } = rangeOf(options);
-    const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
-    const { joined, files, rows, busy } = found;
-    const left =
-      busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be merged because a sync was loading; try again.`;
-    const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows were merged into ${grouped(BigInt(files))}`;
-    const nothing = joined === 0 && busy === 0;
-    const text = nothing ? "No files to merge" : what;
-    const report = {
-      table() {
-        out.write(`${text} in parquet:${printable(place)}.${left}\n`);
-      },
-      object: () => found,
-    };
-    await printReport(report, resultFormat(options), context);
-  });
-}
+  const { kind, place } = readTarget(options, context);
+  if (kind !== "parquet") {
+    throw new RequestError(`sync compact applies only to Parquet, but the target is ${kind}`, {
+      advice: "Use --to parquet:FOLDER.",
+    });
+  }
+  const { tables } = rangeOf(options);
+  const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
+  const { joined, files, rows, busy } = found;
+  const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be merged because a sync was loading; try again.`;
+  const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows were merged into ${grouped(BigInt(files))}`;
+  const nothing = joined === 0 && busy === 0;
+  const text = nothing ? "No files to merge" : what;
+  const report = {
+    table() {
+      out.write(`${text} in parquet:${printable(place)}.${left}\n`);
+    },
+    object: () => found,
+  };
+  await printReport(report, resultFormat(options), context);
+});

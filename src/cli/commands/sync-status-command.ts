@@ -1,10 +1,10 @@
-import type { Command } from "commander";
 import { RequestError, SinkError, TradewireError } from "../../base/errors/index.js";
 import { describeLag } from "../../data/history/data-node-lag.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
@@ -28,44 +28,38 @@ interface StatusReport {
 }
 
 /** Defines the command `sync status`, which shows which segments are loaded and which are missing. */
-export function addSyncStatus(sync: Command, context: CommandContext): void {
-  const command = sync
-    .command("status")
-    .allowExcessArguments(false)
-    .description("Show which segments are loaded, which are missing, and where the history diverges from the node's.");
-  addOptions(command, statusOptions).action(async (options: StatusCommandOptions) => {
-    const { out, output, err } = context;
-    output.role = "answer";
-    const format = resultFormat(options);
-    const target = readTarget(options, context);
-    const exists = await targetExists(target);
-    const found = { ...(await readStatus(options, context)), exists };
-    const { status, nodeError } = found;
-    const { name } = sinkOf(target);
-    const queue = await findQueue(target);
-    const report = {
-      table() {
-        const tables = createTables(context);
-        out.write(statusText(found, name, tables));
-        out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
-        tables.printOmissions();
-        if (nodeError !== undefined) {
-          err.write(`Not compared with a node: ${printable(nodeError.summary)}\n`);
-        }
-      },
-      object: () => ({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }),
-      records: () => status.tables,
-    };
-    await printReport(report, format, context);
-    const { divergence, gaps } = status;
-    if (divergence !== undefined && format !== "json") {
-      err.write(errorText(divergenceError(name, divergence)));
-    }
-    if (divergence !== undefined || (gaps.length > 0 && nodeError === undefined)) {
-      throw new Reported();
-    }
-  });
-}
+export const addSyncStatus = defineCommand(statusOptions, async (options, context) => {
+  const { out, output, err } = context;
+  output.role = "answer";
+  const format = resultFormat(options);
+  const target = readTarget(options, context);
+  const exists = await targetExists(target);
+  const found = { ...(await readStatus(options, context)), exists };
+  const { status, nodeError } = found;
+  const { name } = sinkOf(target);
+  const queue = await findQueue(target);
+  const report = {
+    table() {
+      const tables = createTables(context);
+      out.write(statusText(found, name, tables));
+      out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
+      tables.printOmissions();
+      if (nodeError !== undefined) {
+        err.write(`Not compared with a node: ${printable(nodeError.summary)}\n`);
+      }
+    },
+    object: () => ({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }),
+    records: () => status.tables,
+  };
+  await printReport(report, format, context);
+  const { divergence, gaps } = status;
+  if (divergence !== undefined && format !== "json") {
+    err.write(errorText(divergenceError(name, divergence)));
+  }
+  if (divergence !== undefined || (gaps.length > 0 && nodeError === undefined)) {
+    throw new Reported();
+  }
+});
 
 /** Compares the sink with the node; if the node is unreachable, reports the sink alone. */
 async function readStatus(options: StatusCommandOptions, context: CommandContext): Promise<StatusReport> {
@@ -75,9 +69,7 @@ async function readStatus(options: StatusCommandOptions, context: CommandContext
   // The report says that the node is unreachable; --verbose also shows the attempts.
   await using nodes = openClients(
     options,
-    options.verbose === true
-      ? context
-      : { notes: { write: () => true }, environment: context.environment, onConfig: context.onConfig },
+    options.verbose === true ? context : reportsTo({ write: () => true }, context),
   );
   try {
     return { status: await syncStatus(sinkOf(target), { ...query, clients: nodes.clients }) };

@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type Repaired, repairSync, type Verification, type Verified, verifySync } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
@@ -28,13 +28,7 @@ const MAX_NAMED = 20;
 const DRAW_MS = 200;
 
 /** Defines the command `sync verify`, which compares the tables with the ledger and with the node. */
-export function addSyncVerify(sync: Command, context: CommandContext): void {
-  const command = sync
-    .command("verify")
-    .allowExcessArguments(false)
-    .description("Compare the row count of each unit with the ledger; with --deep, compare the rows with the node's.");
-  addOptions(command, verifyOptions).action((options: VerifyCommandOptions) => runVerify(options, context));
-}
+export const addSyncVerify = defineCommand(verifyOptions, runVerify);
 
 async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
   const { out, output, err, notes, signal } = context;
@@ -51,11 +45,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       display?.draw([`${grouped(units)} ${units === 1n ? "unit" : "units"}, ${grouped(rows)} rows verified`]);
     }
   };
-  await using nodes = openClients(options, {
-    notes: display ?? notes,
-    environment: context.environment,
-    onConfig: context.onConfig,
-  });
+  await using nodes = openClients(options, reportsTo(display ?? notes, context));
   const clients = options.deep === true ? { clients: nodes.clients } : {};
   const found = await verifySync(sink, {
     ...range,

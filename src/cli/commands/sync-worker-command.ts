@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import { CanceledError } from "../../base/errors/index.js";
 import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
+import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, type OptionValues, parsed } from "../declarations.js";
+import { defineCommand, type OptionValues, parsed } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, isTerminated, json } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
@@ -31,15 +31,7 @@ const workerOptions = {
 type WorkerCommandOptions = OptionValues<typeof workerOptions>;
 
 /** Defines the command `sync worker`, which loads the units of a queue until it is stopped. */
-export function addSyncWorker(sync: Command, context: CommandContext): void {
-  const command = sync
-    .command("worker")
-    .allowExcessArguments(false)
-    .description(
-      "Load the units that `tradewire sync --queue` queues, until stopped. Run workers on any number of machines.",
-    );
-  addOptions(command, workerOptions).action((options: WorkerCommandOptions) => run(options, context));
-}
+export const addSyncWorker = defineCommand(workerOptions, run);
 
 async function run(options: WorkerCommandOptions, context: CommandContext): Promise<void> {
   const { out, output, signal } = context;
@@ -53,11 +45,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, {
-      notes: reporter.notes,
-      environment: context.environment,
-      onConfig: context.onConfig,
-    });
+    await using nodes = openClients(options, reportsTo(reporter.notes, context));
     const leave = watch === undefined ? () => {} : refreshCoverage(state, sink, { signal });
     const done = await runWorker(nodes.clients, {
       ...{ sink, parallel, unknownColumns, callsPerSecond, exportsPerNode, signal },

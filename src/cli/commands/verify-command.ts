@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { LastBlockHeightResponse } from "../../../gen/client/vega/api/v1/core_pb.js";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
@@ -8,7 +7,7 @@ import type { BlockTask, Problem } from "../../trade/transaction/index.js";
 import { requireChain } from "../../trade/transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../trade/transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
-import { addOptions, type OptionValues } from "../declarations.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, EXIT, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { readTransactionInput } from "../transaction-input.js";
@@ -23,11 +22,7 @@ const verifyOptions = {
 type VerifyOptions = OptionValues<typeof verifyOptions>;
 
 /** Defines the command `verify`, which checks a signed request as a node does, against the node's recent blocks. */
-export function addVerify(command: Command, context: CommandContext): void {
-  addOptions(command, verifyOptions).action((file: string, options: VerifyOptions) =>
-    runVerify(file, options, context),
-  );
-}
+export const addVerify = defineCommand(verifyOptions, runVerify);
 
 async function runVerify(file: string, options: VerifyOptions, context: CommandContext): Promise<void> {
   const { out, output } = context;

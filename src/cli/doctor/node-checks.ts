@@ -8,10 +8,9 @@ import type { Profile } from "../../base/profile.js";
 import { connect, timeoutSignal, unixMs } from "../../base/runtime/index.js";
 import { parseCsvName } from "../../data/archive/index.js";
 import { type Client, type Config, createClient, type LoadedConfig, type NodeStatus } from "../../index.js";
-import { transportsOf, urlsOf } from "../../wire/config/config-schema.js";
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { proxyFor, proxyName } from "../../wire/config/proxy.js";
-import { originOf } from "../config-origins.js";
+import { originOf, type Place, placesOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
 
 /**
@@ -40,19 +39,6 @@ export async function checkNodes(loaded: LoadedConfig, signal: AbortSignal): Pro
           await checkRate(client, loaded, signal),
         ]),
   ];
-}
-
-/** A URL of the configuration, and the part that has it. */
-interface Place {
-  readonly url: string;
-  readonly endpoint: "grpc" | "rest";
-}
-
-function placesOf({ transport, grpc, rest }: Config): Place[] {
-  const endpoints = new Set(transportsOf(transport).map((each) => (each === "rest" ? "rest" : "grpc")));
-  return [...endpoints].flatMap((endpoint) =>
-    urlsOf(endpoint === "rest" ? rest : grpc).map((url) => ({ url, endpoint })),
-  );
 }
 
 function checkProxies(places: readonly Place[], { proxy }: Config): Finding[] {

@@ -5,7 +5,7 @@ import { reactionTo } from "../../base/errors/reaction.js";
 import { startTimer, unixMs } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { setBounded } from "../../base/signal/collections.js";
-import { backoffMs, createFlag, wait } from "../../base/signal/wait.js";
+import { backoffMs, createFlag, endTogether, wait } from "../../base/signal/wait.js";
 import { isOlder, type RecordAge } from "../../trade/live/listed-blocks.js";
 import { reconnect } from "../../trade/live/reconnect.js";
 import type { LineWriter } from "../client.js";
@@ -197,15 +197,7 @@ export async function watchRecords<M extends DescMessage>(
     readListings(),
     ...(output.kind === "table" ? [draw(output)] : []),
   ];
-  // The first task that fails ends the others.
-  await Promise.allSettled(
-    tasks.map((task) =>
-      task.catch((reason: unknown) => {
-        ending.abort(reason);
-        throw reason;
-      }),
-    ),
-  );
+  await endTogether(tasks, (reason) => ending.abort(reason)).catch(() => undefined);
   context.signal.throwIfAborted();
   throw signal.reason;
 }

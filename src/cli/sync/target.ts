@@ -4,7 +4,7 @@ import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
-import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
+import { choice, flag, flagOf, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";
 
 /**
@@ -87,17 +87,18 @@ export function readTarget(
   if (rest === "") {
     throw new RequestError(`--to ${kind}: has no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
   }
-  if (trustOwner !== undefined) {
-    throw new RequestError(`--trust-owner applies only to PostgreSQL, but the target is ${kind}`, {
-      advice: "Remove the option.",
-    });
-  }
-  if (schema !== undefined) {
-    throw new RequestError(`--schema applies only to PostgreSQL, but the target is ${kind}`, {
-      advice: "Remove the option.",
-    });
-  }
+  assertPostgresOnly(kind, { trustOwner, schema });
   return { kind, place: rest };
+}
+
+function assertPostgresOnly(kind: SyncTarget["kind"], options: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) {
+      throw new RequestError(`${flagOf(name)} applies only to PostgreSQL, but the target is ${kind}`, {
+        advice: "Remove the option.",
+      });
+    }
+  }
 }
 
 /**
@@ -135,16 +136,7 @@ export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
   if (kind === "postgres") {
     return postgresOf(target, "", options);
   }
-  if (indexes !== undefined) {
-    throw new RequestError(`--indexes applies only to PostgreSQL, but the target is ${kind}`, {
-      advice: "Remove the option.",
-    });
-  }
-  if (createIndexes !== undefined) {
-    throw new RequestError(`--create-indexes applies only to PostgreSQL, but the target is ${kind}`, {
-      advice: "Remove the option.",
-    });
-  }
+  assertPostgresOnly(kind, { indexes, createIndexes });
   if (kind === "duckdb") {
     return duckdbSink(place, { namedViews });
   }

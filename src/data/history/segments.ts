@@ -1,5 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { compareBigints } from "../../base/bigints.js";
 import { type ErrorText, renderText } from "../../base/errors/error-text.js";
 import { assertArray, assertObject } from "../../base/input/assert.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
@@ -40,7 +41,7 @@ export async function listSegments(
   options: CallOptions = {},
 ): Promise<HistorySegment[]> {
   const { segments } = await client.listAllNetworkHistorySegments({}, toConnectOptions(options));
-  return segments.toSorted((a, b) => (a.fromHeight < b.fromHeight ? -1 : a.fromHeight > b.fromHeight ? 1 : 0));
+  return segments.toSorted((a, b) => compareBigints(a.fromHeight, b.fromHeight));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { firstIndex } from "../../base/signal/collections.js";
 import { copyOnWrite, copyOnWriteMap, restoreAll, type Snapshotable, saveAll } from "./copy-on-write.js";
 /** Position of a record in a timeline. */
 export interface TimelinePlace {
@@ -33,18 +34,7 @@ function comparePlaces(a: TimelinePlace, b: TimelinePlace): number {
 
 /** Returns the number of records before a place, by binary search. */
 function countBefore(records: readonly Placed<unknown>[], place: TimelinePlace): number {
-  let low = 0;
-  let high = records.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const record = records[middle];
-    if (record !== undefined && comparePlaces(record.place, place) < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return firstIndex(records, (record) => comparePlaces(record.place, place) < 0);
 }
 
 function* readPlaced<T>(

@@ -9,7 +9,6 @@ import {
   generateCsv,
   ledgerEntries,
   loadOptions,
-  rowsOf,
   type SinkCase,
   type SinkHost,
   sinkCase,
@@ -35,7 +34,7 @@ export const concurrencyCases: readonly SinkCase[] = [
       await expectRows(host, TABLE, []);
       strictEqual((await sink.load(unitAt(TABLE, 1), fetchOf(csv(1)).fetch, loadOptions())).outcome, "loaded");
     });
-    await expectRows(host, TABLE, rowsOf(TABLE, csv(1)));
+    await expectRows(host, TABLE, [csv(1)]);
   }),
 
   sinkCase("loads nothing if the signal is already aborted", async (host) => {
@@ -63,7 +62,7 @@ export const concurrencyCases: readonly SinkCase[] = [
     const outcome = await loading;
     await withOpened(host, [TABLE], async ({ sink }) => {
       strictEqual((await ledgerEntries(sink, TABLE)).length, outcome === "loaded" ? 1 : 0);
-      await expectRows(host, TABLE, outcome === "loaded" ? rowsOf(TABLE, csv(1)) : []);
+      await expectRows(host, TABLE, outcome === "loaded" ? [csv(1)] : []);
       const again = await sink.load(unitAt(TABLE, 1), fetchOf(csv(1)).fetch, loadOptions());
       strictEqual(again.outcome, outcome === "loaded" ? "there" : "loaded");
     });
@@ -102,11 +101,7 @@ export const concurrencyCases: readonly SinkCase[] = [
         segments.map(() => 1),
       );
       await Promise.all([one[Symbol.asyncDispose](), two[Symbol.asyncDispose]()]);
-      await expectRows(
-        host,
-        TABLE,
-        segments.flatMap((segment) => rowsOf(TABLE, csv(segment))),
-      );
+      await expectRows(host, TABLE, segments.map(csv));
     },
     true,
   ),
@@ -138,11 +133,7 @@ async function sideBySide(host: SinkHost, other: "one" | "none"): Promise<void> 
   strictEqual((await second.load(unitAt(TABLE, 3), fetchOf(csv(3)).fetch, loadOptions())).outcome, "loaded");
   await first[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
-  await expectRows(
-    host,
-    TABLE,
-    [1, 3].flatMap((number) => rowsOf(TABLE, csv(number))),
-  );
+  await expectRows(host, TABLE, [1, 3].map(csv));
 }
 
 async function opened(host: SinkHost): Promise<Sink> {

@@ -73,13 +73,13 @@ export function generateCsv(
   };
 }
 
-export function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow[] {
+function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow[] {
   const names = columns.map((column) => targetOf(table, column)?.name ?? column);
   return rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index] ?? "", value])));
 }
 
 /** Returns the columns of a table whose texts may differ because they are floating-point numbers. */
-export function floatsOf(table: TableName): ReadonlySet<string> {
+function floatsOf(table: TableName): ReadonlySet<string> {
   return new Set(tableSchema(table, 116).columns.flatMap(({ name, type }) => (type === "float8" ? [name] : [])));
 }
 
@@ -240,14 +240,11 @@ export function loadOptions(replace = false): { readonly replace: boolean; reado
   return { replace, signal: new AbortController().signal };
 }
 
-/** Throws unless a table has the expected rows, in any order. */
-export async function expectRows(
-  host: SinkHost,
-  table: TableName,
-  expected: readonly ReadRow[],
-  floats: ReadonlySet<string> = new Set(),
-): Promise<void> {
+/** Throws unless a table has the rows of files, in any order. */
+export async function expectRows(host: SinkHost, table: TableName, files: readonly CsvFixture[]): Promise<void> {
   const found = (await host.readRows(table)) ?? [];
+  const expected = files.flatMap((file) => rowsOf(table, file));
+  const floats = floatsOf(table);
   const comparable = (row: ReadRow) =>
     JSON.stringify(
       Object.entries(row)

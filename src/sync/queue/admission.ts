@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { monotonicMs, randomFraction } from "../../base/runtime/index.js";
-import { wait } from "../../base/signal/wait.js";
+import { waitUntilWoken } from "../../base/signal/wait.js";
 import { admit } from "./node-limits.js";
 import { endConnection, type QueueDatabase } from "./queue-database.js";
 import { jittered } from "./queue-options.js";
@@ -145,32 +145,17 @@ export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[],
       if (permit === undefined) {
         continue;
       }
-      const admission = await admit(db, node).catch(async (reason: unknown) => {
+      const access = await admit(db, node).catch(async (reason: unknown) => {
         await permit.release();
         throw reason;
       });
-      if (admission.kind !== "rests") {
+      if (access !== "rests") {
         busy[index] = (busy[index] ?? 0) + 1;
-        return { index, node, permit, isProbe: admission.kind === "probe" };
+        return { index, node, permit, isProbe: access === "probe" };
       }
       await permit.release();
     }
     return undefined;
-  }
-
-  /** Waits until this worker releases a permit. Other workers may release one unnoticed, so the wait is limited. */
-  async function waitForTurn(ms: number, signal: AbortSignal): Promise<void> {
-    let wake: (() => void) | undefined;
-    try {
-      await wait(jittered(ms), signal, (end) => {
-        wake = end;
-        waiting.add(end);
-      });
-    } finally {
-      if (wake !== undefined) {
-        waiting.delete(wake);
-      }
-    }
   }
 
   async function enterWithin(until: number, signal: AbortSignal, candidates?: ReadonlySet<number>) {
@@ -179,7 +164,8 @@ export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[],
       if (admission !== undefined || monotonicMs() >= until) {
         return admission;
       }
-      await waitForTurn(ms, signal);
+      // Other workers may release a permit unnoticed, so the wait is limited.
+      await waitUntilWoken(waiting, jittered(ms), signal);
     }
   }
 

@@ -1,17 +1,33 @@
 import { createHash } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import type PgBoss from "pg-boss";
+import * as v from "valibot";
 import { SinkError } from "../../base/errors/index.js";
-import { isTableName, tableNames } from "../../data/schema/table-names.js";
+import { jsonObject } from "../../base/input/schemas.js";
+import { tableNames } from "../../data/schema/table-names.js";
 import type { Unit } from "../unit.js";
 
-/** A unit as the data of a job, with 64-bit numbers as text. */
-export interface JobData extends Omit<Unit, "fromBlock" | "toBlock" | "schemaVersion"> {
-  readonly fromBlock: string;
-  readonly toBlock: string;
-  readonly schemaVersion: string;
+/** A 64-bit number as text. */
+const number = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,19}$/u),
+  v.transform((text) => BigInt(text)),
+);
+
+const jobJson = jsonObject({
+  chainId: v.string(),
+  table: v.picklist(tableNames),
+  fromBlock: number,
+  toBlock: number,
+  segmentId: v.string(),
+  previousSegmentId: v.string(),
+  schemaVersion: number,
   /** Whether overlapping units of another history are removed. */
-  readonly replace: boolean;
+  replace: v.boolean(),
+});
+
+/** A unit as the data of a job. */
+export interface JobData extends v.InferInput<typeof jobJson> {
   /** Attempts before the job was last released. */
   readonly attempted?: number;
 }
@@ -104,34 +120,15 @@ function jobId(unit: Unit): string {
  * @throws {@link SinkError} if something else has inserted the job
  */
 export function unitOfJob(data: unknown): { readonly unit: Unit; readonly replace: boolean } {
-  if (isJobData(data)) {
-    const { replace, fromBlock, toBlock, schemaVersion, ...rest } = data;
-    const { chainId, table, segmentId, previousSegmentId } = rest;
-    const [from, to, version] = [BigInt(fromBlock), BigInt(toBlock), BigInt(schemaVersion)];
-    const ends = { fromBlock: from, toBlock: to };
-    return { unit: { chainId, table, ...ends, segmentId, previousSegmentId, schemaVersion: version }, replace };
+  const parsed = v.safeParse(jobJson, data);
+  if (parsed.success) {
+    const { replace, ...unit } = parsed.output;
+    return { unit, replace };
   }
   throw new SinkError("a job of the queue is not a unit", {
     code: Code.DataLoss,
     advice: "Another program or a newer release added it. Install the newer release, or remove the job.",
   });
-}
-
-function isJobData(data: unknown): data is JobData {
-  if (typeof data !== "object" || data === null) {
-    return false;
-  }
-  const fields = new Map<string, unknown>(Object.entries(data));
-  const texts = ["chainId", "segmentId", "previousSegmentId"].every((name) => typeof fields.get(name) === "string");
-  const numbers = ["fromBlock", "toBlock", "schemaVersion"].every((name) => isNumber(fields.get(name)));
-  const table = fields.get("table");
-  return (
-    texts && numbers && typeof table === "string" && isTableName(table) && typeof fields.get("replace") === "boolean"
-  );
-}
-
-function isNumber(value: unknown): boolean {
-  return typeof value === "string" && /^\d{1,19}$/u.test(value);
 }
 
 /** The names of pg-boss's queues of units and of dead letters. */

@@ -7,7 +7,7 @@ import type { QueueDatabase } from "./queue-database.js";
 import { type CallBudget, jittered, type QueueTimings } from "./queue-options.js";
 
 /** Whether a node may be called: now, as the probe that checks whether it has recovered, or only after some time. */
-export type NodeAccess = { readonly kind: "free" | "probe" } | { readonly kind: "rests"; readonly ms: number };
+export type NodeAccess = "free" | "probe" | "rests";
 
 /** How often a call waits while others have used up the budget in advance. */
 const MAX_WAITS = 60;
@@ -58,16 +58,16 @@ export async function takeCallToken(
  */
 export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess> {
   const table = `${db.schema}.tradewire_nodes`;
-  const [state] = await db.query<{ failures: number; ms: number }>(
+  const [state] = await db.query<{ failures: number; rests: boolean }>(
     "reading the state of a node",
-    `SELECT failures, coalesce(greatest(0, extract(epoch FROM rest_until - now())), 0)::float8 * 1000 AS ms FROM ${table} WHERE node = $1`,
+    `SELECT failures, coalesce(rest_until > now(), false) AS rests FROM ${table} WHERE node = $1`,
     [node],
   );
   if (state === undefined || state.failures === 0) {
-    return { kind: "free" };
+    return "free";
   }
-  if (state.ms > 0) {
-    return { kind: "rests", ms: state.ms };
+  if (state.rests) {
+    return "rests";
   }
   const probe = await db.query(
     "probing a node",
@@ -75,7 +75,7 @@ export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess
        AND (rest_until IS NULL OR rest_until <= now()) AND (probe_until IS NULL OR probe_until < now()) RETURNING 1`,
     [node],
   );
-  return probe.length === 1 ? { kind: "probe" } : { kind: "rests", ms: 1000 };
+  return probe.length === 1 ? "probe" : "rests";
 }
 
 /** Records for all workers that a node answers again. */

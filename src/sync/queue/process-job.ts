@@ -1,7 +1,7 @@
 import { CanceledError, NodeError, TradewireError } from "../../base/errors/index.js";
 import { isSinkFailure, isTransient, reactionTo } from "../../base/errors/reaction.js";
 import { monotonicMs } from "../../base/runtime/index.js";
-import { linkedController, onAbort } from "../../base/signal/abort.js";
+import { linkedController } from "../../base/signal/abort.js";
 import { backoffMs, wait } from "../../base/signal/wait.js";
 import type { Sink } from "../sink.js";
 import type { ReportEvent, SyncHooks } from "../sync-events.js";
@@ -225,12 +225,7 @@ async function loadJob(delivery: JobContext, job: Job, admission: Admission): Pr
   if (client === undefined) {
     return { kind: "back", ms: 0 };
   }
-  const ending = linkedController(signal);
-  const end = () => ending.abort();
-  const leave = onAbort(admission.permit.signal, end);
-  if (admission.permit.signal.aborted) {
-    end();
-  }
+  const ending = linkedController(signal, admission.permit.signal);
   let unit: Unit | undefined;
   try {
     const read = unitOfJob(job.data);
@@ -249,7 +244,6 @@ async function loadJob(delivery: JobContext, job: Job, admission: Admission): Pr
     const isCanceled = signal.aborted || (ending.signal.aborted && reason instanceof CanceledError);
     return isCanceled ? { kind: "back", ms: 0 } : await outcomeOfError(reason, unit, delivery, admission);
   } finally {
-    leave();
     ending.abort();
     await releaseProbe(db, admission);
   }

@@ -1,5 +1,7 @@
 import { Code } from "@connectrpc/connect";
+import { compareBigints } from "../../base/bigints.js";
 import { SinkError } from "../../base/errors/index.js";
+import { firstIndex } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { MissingSegment, Unit } from "../unit.js";
@@ -50,7 +52,7 @@ export async function readQueueContents(db: QueueDatabase): Promise<QueueContent
     rangesOf.set(unit.table, ranges);
   }
   for (const ranges of rangesOf.values()) {
-    ranges.sort((a, b) => (a.fromBlock < b.fromBlock ? -1 : a.fromBlock > b.fromBlock ? 1 : 0));
+    ranges.sort((a, b) => compareBigints(a.fromBlock, b.fromBlock));
   }
   return {
     waiting: jobs.length - active,
@@ -158,17 +160,9 @@ export function reportDeadLetters(
 
 /** Returns whether a range overlaps one of the sorted ranges. These may overlap each other if they were planned again. */
 function overlapsAny(ranges: readonly BlockRange[], { fromBlock, toBlock }: BlockRange): boolean {
-  let [low, high] = [0, ranges.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ranges[middle]?.fromBlock ?? 0n) <= toBlock) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
+  const end = firstIndex(ranges, (range) => range.fromBlock <= toBlock);
   // Of the ranges that begin before the end, only the nearest are compared: few ranges are long.
-  return ranges.slice(Math.max(0, low - MAX_PRECEDING_RANGES), low).some((range) => range.toBlock >= fromBlock);
+  return ranges.slice(Math.max(0, end - MAX_PRECEDING_RANGES), end).some((range) => range.toBlock >= fromBlock);
 }
 
 /** A unit whose attempts all failed. */

@@ -1,7 +1,7 @@
 import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../base/errors/index.js";
-import { startTimer } from "../../base/runtime/index.js";
+import { atMost } from "../../base/signal/wait.js";
 import { optionalPackage } from "../optional-package.js";
 import { assertTrusted, SEARCH_PATH, schemaOid } from "../sinks/postgres/postgres-catalog.js";
 import { loadPackages, surviveLoss } from "../sinks/postgres/postgres-connections.js";
@@ -165,14 +165,10 @@ export function executorOf(client: QueryRunner): PgBoss.Db & { readonly failure:
 
 /** Ends a connection. If the other side does not respond, it is abandoned. */
 export async function endConnection(client: Client): Promise<void> {
-  const ended = client.end().catch(() => undefined);
-  await new Promise<void>((resolve) => {
-    const stopTimer = startTimer(resolve, END_MS, { ref: false });
-    void ended.then(() => {
-      stopTimer();
-      resolve();
-    });
-  });
+  await atMost(
+    client.end().catch(() => undefined),
+    END_MS,
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { assertOneOf, invalidValueError } from "../../base/input/assert.js";
+import { assertOneOf, parsePositiveInteger } from "../../base/input/assert.js";
 import { randomFraction } from "../../base/runtime/index.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import { type ParsedSyncOptions, parseSyncOptions, type SyncOptions } from "../sync-options.js";
@@ -84,7 +84,7 @@ export function parseWorkerOptions(options: WorkerOptions): ParsedWorkerOptions 
     unknownColumns,
     signal,
     hooks,
-    exportsPerNode: whole("exportsPerNode", exportsPerNode),
+    exportsPerNode: parsePositiveInteger("exportsPerNode", exportsPerNode, MAX_LIMIT),
     budget,
     exportBudget: countExports ? budget : undefined,
     timings: { ...QUEUE_TIMINGS, ...timings },
@@ -92,14 +92,10 @@ export function parseWorkerOptions(options: WorkerOptions): ParsedWorkerOptions 
 }
 
 function budgetOf({ callsPerSecond = 20, burst = 100 }: CallLimits): CallBudget {
-  return { rate: whole("callsPerSecond", callsPerSecond), burst: whole("burst", burst) };
-}
-
-function whole(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1 || value > MAX_LIMIT) {
-    throw invalidValueError(name, value, `a whole number from 1 to ${MAX_LIMIT}`);
-  }
-  return value;
+  return {
+    rate: parsePositiveInteger("callsPerSecond", callsPerSecond, MAX_LIMIT),
+    burst: parsePositiveInteger("burst", burst, MAX_LIMIT),
+  };
 }
 
 /** The combined limits of all workers' calls to a node. */

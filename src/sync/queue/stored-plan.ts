@@ -1,7 +1,10 @@
 import type { Client } from "pg";
+import * as v from "valibot";
+import { jsonObject } from "../../base/input/schemas.js";
 import { wait } from "../../base/signal/wait.js";
-import { isTableName } from "../../data/schema/table-names.js";
-import type { CoverageComparison, TableRange, TableSummary } from "../sink.js";
+import { tableNames } from "../../data/schema/table-names.js";
+import { jsonReplacer } from "../../wire/json/json-values.js";
+import type { CoverageComparison } from "../sink.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { NodeHistory } from "../unit.js";
 import type { QueueDatabase } from "./queue-database.js";
@@ -13,9 +16,7 @@ export async function storePlan(
   client: Client,
   { tables, gaps }: Pick<CoverageComparison, "tables" | "gaps">,
 ): Promise<void> {
-  const plan = JSON.stringify({ tables, gaps }, (_, value: unknown) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
+  const plan = JSON.stringify({ tables, gaps }, jsonReplacer);
   await client.query(`UPDATE ${db.schema}.tradewire_queue SET plan = $1`, [plan]);
 }
 
@@ -49,50 +50,35 @@ export async function reportPlans(
   }
 }
 
+/** A number as it is written. */
+const count = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,30}$/u),
+  v.transform((text) => BigInt(text)),
+);
+const table = v.picklist(tableNames);
+const gapJson = jsonObject({ table, fromBlock: count, toBlock: count });
+const summaryJson = jsonObject({
+  table,
+  units: count,
+  rows: count,
+  bytes: count,
+  missing: count,
+  gapBlocks: count,
+  fromBlock: v.exactOptional(count),
+  toBlock: v.exactOptional(count),
+});
+
 /** Leaves out what is neither a summary nor a gap, as another program may have written it. */
 function parsePlan(text: string): Pick<CoverageComparison, "tables" | "gaps"> {
-  const { fields } = parseFields(JSON.parse(text));
-  const list = (name: string) => {
-    const value = fields.get(name);
-    return Array.isArray(value) ? value : [];
-  };
-  return { tables: list("tables").flatMap(parseSummary), gaps: list("gaps").flatMap(parseGap) };
+  const plan: unknown = JSON.parse(text);
+  return { tables: listIn(plan, "tables", summaryJson), gaps: listIn(plan, "gaps", gapJson) };
 }
 
-function parseFields(given: unknown) {
-  const fields = new Map<string, unknown>(typeof given === "object" && given !== null ? Object.entries(given) : []);
-  const count = (name: string) => {
-    const value = fields.get(name);
-    return typeof value === "string" && /^\d{1,30}$/u.test(value) ? BigInt(value) : undefined;
-  };
-  return { fields, count };
-}
-
-function parseGap(given: unknown): TableRange[] {
-  const { fields, count } = parseFields(given);
-  const [table, fromBlock, toBlock] = [fields.get("table"), count("fromBlock"), count("toBlock")];
-  return typeof table === "string" && isTableName(table) && fromBlock !== undefined && toBlock !== undefined
-    ? [{ table, fromBlock, toBlock }]
-    : [];
-}
-
-function parseSummary(given: unknown): TableSummary[] {
-  const { fields, count } = parseFields(given);
-  const table = fields.get("table");
-  const [units, rows, bytes, missing] = [count("units"), count("rows"), count("bytes"), count("missing")];
-  const gapBlocks = count("gapBlocks");
-  const [fromBlock, toBlock] = [count("fromBlock"), count("toBlock")];
-  if (
-    typeof table !== "string" ||
-    !isTableName(table) ||
-    units === undefined ||
-    rows === undefined ||
-    bytes === undefined ||
-    missing === undefined ||
-    gapBlocks === undefined
-  ) {
-    return [];
-  }
-  const ends = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
-  return [{ table, units, rows, bytes, missing, gapBlocks, ...ends }];
+function listIn<S extends v.GenericSchema>(plan: unknown, name: string, schema: S): v.InferOutput<S>[] {
+  const list: unknown = Reflect.get(Object(plan), name);
+  return (Array.isArray(list) ? list : []).flatMap((item: unknown) => {
+    const parsed = v.safeParse(schema, item);
+    return parsed.success ? [parsed.output] : [];
+  });
 }

@@ -3,7 +3,7 @@ import { SinkError } from "../../base/errors/index.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import { monotonicMs, randomUUID } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { wait } from "../../base/signal/wait.js";
+import { endTogether, wait } from "../../base/signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { withSink } from "../sink.js";
 import { createReporter, type ReportEvent } from "../sync-events.js";
@@ -145,21 +145,14 @@ async function loadUnits(
 ): Promise<void> {
   const { db, timings, signal } = work.delivery;
   const idle = createIdleWait(db, timings, work.report, signal);
-  let failure: { readonly reason: unknown } | undefined;
   const loop = async () => {
-    try {
-      for (let empty = 0; ; ) {
-        const went = await retryWhileUnavailable(() => processNextJob(work), retryContext);
-        empty = went ? 0 : empty + 1;
-        await (went ? undefined : idle(empty));
-      }
-    } catch (reason) {
-      failure ??= { reason };
-      ending.abort();
+    for (let empty = 0; ; ) {
+      const went = await retryWhileUnavailable(() => processNextJob(work), retryContext);
+      empty = went ? 0 : empty + 1;
+      await (went ? undefined : idle(empty));
     }
   };
-  await Promise.all(Array.from({ length: parallel }, loop));
-  throw failure?.reason;
+  await endTogether(Array.from({ length: parallel }, loop), () => ending.abort());
 }
 
 /** How often a worker that waits for a planner reports that, in milliseconds. */

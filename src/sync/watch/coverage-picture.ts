@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from "../../base/runtime/index.js";
+import { firstIndex } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { Sink, TableCoverage } from "../sink.js";
@@ -227,14 +228,5 @@ function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last
 
 /** Returns the index of the first of ascending ends that lies after a block. */
 export function firstBehind(ends: Float64Array, block: number): number {
-  let [low, high] = [0, ends.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ends[middle] ?? 0) > block) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
+  return firstIndex(ends, (end) => end <= block);
 }

@@ -1,4 +1,5 @@
-import { monotonicMs, type StopTimer, startTimer } from "../../base/runtime/index.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { atMost } from "../../base/signal/wait.js";
 import { optionalPackage } from "../optional-package.js";
 import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 
@@ -190,12 +191,7 @@ export function createQueueCounts(
       asking = ask(queue);
     }
     if (asking !== undefined) {
-      let stopTimer: StopTimer | undefined;
-      const enough = new Promise<void>((resolve) => {
-        stopTimer = startTimer(resolve, WAIT_MS);
-      });
-      await Promise.race([asking, enough]);
-      stopTimer?.();
+      await atMost(asking, WAIT_MS);
     }
     return last;
   };

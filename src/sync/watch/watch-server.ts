@@ -4,12 +4,14 @@ import { isIP } from "node:net";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { quoted } from "../../base/errors/error-text.js";
-import { CanceledError, ConnectionError, RequestError } from "../../base/errors/index.js";
+import { ConnectionError, RequestError } from "../../base/errors/index.js";
 import { hasBody, hostCheck, limitWaiting } from "../../base/http-server/hardening.js";
 import { assertKnownKeys, invalidTypeError } from "../../base/input/assert.js";
 import { snapshot as snapshotOf } from "../../base/input/snapshot.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { onAbort } from "../../base/signal/abort.js";
+import { throwIfAborted } from "../../base/signal/wait.js";
+import { jsonReplacer } from "../../wire/json/json-values.js";
 import { createQueueCounts, loadMetrics, METRICS_TYPE, type QueueCounts } from "./metrics.js";
 import { page, pageScript, pageStyle } from "./page.js";
 import { isReady, type SyncSnapshot } from "./sync-snapshot.js";
@@ -123,12 +125,6 @@ export async function startWatch(options: WatchOptions): Promise<Watch> {
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) {
-    throw new CanceledError({ cause: signal.reason });
-  }
-}
-
 function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: WatchResponse): void {
   const zipped = body.length > ZIPPED_BYTES && /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
   const bytes = zipped ? gzipSync(body, { level: 1 }) : Buffer.from(body);
@@ -230,7 +226,7 @@ const SAFE = {
 
 function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);
-  const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));
+  const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), jsonReplacer));
   const metrics = cachedFor(CACHE_MS, async () => writeMetrics(await shared()));
   const routes: Readonly<Record<string, () => Promise<WatchResponse>>> = {
     "/": async () => answer(200, "text/html; charset=utf-8", page),
@@ -269,10 +265,6 @@ function text(status: number, line: string, headers: WatchResponse["headers"] = 
 
 function answer(status: number, type: string, body: string, headers: WatchResponse["headers"] = {}): WatchResponse {
   return { status, headers: { ...SAFE, ...headers, "content-type": type }, body };
-}
-
-function bigintAsText(_: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
 }
 
 /** Caches a value for some milliseconds. */

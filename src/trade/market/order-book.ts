@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { GetLatestMarketDepthResponse } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepthUpdate, PriceLevel } from "../../../gen/vega/vega_pb.js";
 import { ProtocolError } from "../../base/errors/index.js";
+import { firstIndex } from "../../base/signal/collections.js";
 
 /** The order book of a market at a time. */
 export interface BookView {
@@ -291,17 +292,7 @@ function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel[]): Bo
 
   /** Returns the position of a price, or the one where it belongs. */
   function find(price: bigint): number {
-    let [low, high] = [0, entries.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const entry = entries[middle];
-      if (entry !== undefined && comesBefore(entry.price, price)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return firstIndex(entries, (entry) => comesBefore(entry.price, price));
   }
 
   return {

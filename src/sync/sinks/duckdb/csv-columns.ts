@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Code } from "@connectrpc/connect";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { quoted } from "../../../base/errors/error-text.js";
 import { CanceledError, SinkError, TradewireError } from "../../../base/errors/index.js";
 import { fileError, isError } from "../../../base/errors/node-errors.js";
@@ -141,7 +142,7 @@ export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: Unk
  *
  * @throws {@link SinkError} if unknown columns fail the unit
  */
-export function reportUnknownPart(
+function reportUnknownPart(
   unit: Unit,
   { onUnknown, unknownColumns }: UnknownRules,
   column: string,
@@ -163,10 +164,29 @@ export function unitName({ table, fromBlock, toBlock }: Unit): string {
   return `${table} of blocks ${fromBlock} to ${toBlock}`;
 }
 
+/**
+ * Reports the unknown enum values of a unit.
+ *
+ * @param from the relation and the condition that select its rows
+ * @throws {@link SinkError} if unknown columns fail the unit
+ */
+export async function reportUnknownValues(
+  connection: DuckDBConnection,
+  unit: Unit,
+  rules: UnknownRules,
+  from: string,
+): Promise<void> {
+  const query = unknownValuesSql(unit.table, from);
+  const found = query === undefined ? [] : (await connection.runAndReadAll(query)).getRows();
+  for (const [column, value] of found) {
+    reportUnknownPart(unit, rules, String(column), String(value));
+  }
+}
+
 /** The maximum number of unknown values that are reported for each column. */
 const MAX_VALUES = 10;
 
-export function unknownValuesSql(table: TableName, from: string): string | undefined {
+function unknownValuesSql(table: TableName, from: string): string | undefined {
   const queries = sinkColumns(table).flatMap(({ name, values }) => {
     const list = values?.map((value) => `'${value}'`).join(", ");
     return list === undefined

@@ -2,14 +2,13 @@ import { link, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { CanceledError, SinkError } from "../../../base/errors/index.js";
+import { SinkError } from "../../../base/errors/index.js";
 import { fileError, isError, quotedPath } from "../../../base/errors/node-errors.js";
 import { sweepTemporary, temporaryName } from "../../../base/file/temporary-files.js";
-import { onAbort } from "../../../base/signal/abort.js";
 import type { BlockRange } from "../../../data/history/segments.js";
 import type { Unit } from "../../unit.js";
 import { literal } from "./csv-columns.js";
-import { inDuckdb, loadDuckdb } from "./duckdb-package.js";
+import { inDuckdb, loadDuckdb, withConnection } from "./duckdb-package.js";
 
 /**
  * How many bytes of CSV are loaded between two checkpoints. DuckDB's default of 16 MiB is less than a unit may have, so
@@ -157,22 +156,8 @@ async function createFile(Instance: typeof DuckDBInstance, file: string): Promis
 }
 
 function using(shared: SharedInstance, name: string): Omit<DuckdbFile, "folder" | "close"> {
-  async function read<T>(what: string, read: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal) {
-    const canceled = () => signal?.aborted === true;
-    if (canceled()) {
-      throw new CanceledError({ cause: signal?.reason });
-    }
-    const connection = await inDuckdb(`${name}: ${what}`, shared.instance.connect());
-    const stop = onAbort(signal, () => connection.interrupt());
-    try {
-      return await inDuckdb(`${name}: ${what}`, read(connection));
-    } catch (reason) {
-      throw canceled() ? new CanceledError({ cause: reason }) : reason;
-    } finally {
-      stop();
-      connection.closeSync(); // It rolls back an open transaction.
-    }
-  }
+  const read = <T>(what: string, use: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal) =>
+    withConnection(shared.instance, `${name}: ${what}`, use, signal);
   const inTransaction = <T>(what: string, write: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal) =>
     read(
       what,

@@ -2,9 +2,10 @@ import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
 import { quoted } from "../../../base/errors/error-text.js";
 import { RequestError, SinkError } from "../../../base/errors/index.js";
-import { isTableName, type TableName } from "../../../data/schema/table-names.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
+import { entryOf, tableOf } from "../ledger-entry.js";
 
 /** The version of the ledger's format. */
 const LEDGER_FORMAT = 1;
@@ -170,17 +171,15 @@ export async function insertEntry(connection: DuckDBConnection, entry: LedgerEnt
   );
 }
 
-export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
+export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const removed = await connection.run(
     "DELETE FROM tradewire_ledger WHERE table_name = $1 AND from_block = $2 AND to_block = $3 AND segment_id = $4",
     [table, fromBlock, toBlock, segmentId],
   );
-  if (removed.rowsChanged === 0) {
-    return false;
+  if (removed.rowsChanged > 0) {
+    await connection.run(`DELETE FROM ${table} WHERE _from_block = $1`, [fromBlock]);
   }
-  await connection.run(`DELETE FROM ${table} WHERE _from_block = $1`, [fromBlock]);
-  return true;
 }
 
 /** Deletes the rows of a unit's blocks that are not in the ledger, which another program must have changed. */
@@ -192,31 +191,9 @@ export async function removeOrphanRows(
 }
 
 async function select(connection: DuckDBConnection, where: string, values: DuckDBValue[]): Promise<LedgerEntry[]> {
-  const query = `SELECT ${COLUMNS.replace("loaded_at", "epoch_ms(loaded_at)")} FROM tradewire_ledger WHERE ${where}`;
+  const query = `SELECT ${COLUMNS.replace("loaded_at", "epoch_ms(loaded_at) AS loaded_at")} FROM tradewire_ledger WHERE ${where}`;
   const result = await connection.runAndReadAll(query, values);
-  return result.getRows().map((row) => {
-    const text = (index: number) => String(row[index]);
-    const number = (index: number) => BigInt(text(index));
-    const [, name] = row;
-    return {
-      chainId: text(0),
-      table: tableOf(name),
-      fromBlock: number(2),
-      toBlock: number(3),
-      segmentId: text(4),
-      previousSegmentId: text(5),
-      schemaVersion: number(6),
-      rows: number(7),
-      bytes: number(8),
-      sha256: text(9),
-      loadedAt: new Date(Number(row[10])).toISOString(),
-    };
-  });
-}
-
-function tableOf(name: DuckDBValue | undefined): TableName {
-  if (typeof name === "string" && isTableName(name)) {
-    return name;
-  }
-  throw new RangeError(`the ledger has an entry of an unknown table: ${String(name)}`);
+  return result
+    .getRowObjects()
+    .map((row) => entryOf({ ...row, loaded_at: new Date(Number(row["loaded_at"])).toISOString() }));
 }

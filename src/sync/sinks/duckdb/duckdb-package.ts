@@ -1,7 +1,10 @@
 import { Code } from "@connectrpc/connect";
+import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { MAX_MESSAGE, truncate } from "../../../base/errors/error-text.js";
-import { RequestError, SinkError, TradewireError } from "../../../base/errors/index.js";
+import { CanceledError, RequestError, SinkError, TradewireError } from "../../../base/errors/index.js";
 import { isError } from "../../../base/errors/node-errors.js";
+import { onAbort } from "../../../base/signal/abort.js";
+import { throwIfAborted } from "../../../base/signal/wait.js";
 import { optionalPackage } from "../../optional-package.js";
 
 /** The oldest version of DuckDB whose types and settings the sinks use. */
@@ -95,5 +98,29 @@ export async function inDuckdb<T>(where: string, work: Promise<T>): Promise<T> {
     return await work;
   } catch (reason) {
     throw duckdbError(reason, where);
+  }
+}
+
+/**
+ * Runs an operation on a new connection. The signal interrupts it. A transaction that it leaves open is rolled back.
+ *
+ * @throws {@link SinkError} if DuckDB fails; {@link CanceledError} if the signal is aborted
+ */
+export async function withConnection<T>(
+  instance: DuckDBInstance,
+  where: string,
+  use: (connection: DuckDBConnection) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  throwIfAborted(signal);
+  const connection = await inDuckdb(where, instance.connect());
+  const stop = onAbort(signal, () => connection.interrupt());
+  try {
+    return await inDuckdb(where, use(connection));
+  } catch (reason) {
+    throw signal?.aborted === true ? new CanceledError({ cause: reason }) : reason;
+  } finally {
+    stop();
+    connection.closeSync();
   }
 }

@@ -10,11 +10,10 @@ import {
   missingColumns,
   planColumns,
   reportAddedColumns,
-  reportUnknownPart,
+  reportUnknownValues,
   rowsSql,
   type SpooledCsv,
   unitName,
-  unknownValuesSql,
   withSpooled,
 } from "./csv-columns.js";
 import { type DuckdbFile, notOpenError, openDuckdbFile } from "./duckdb-file.js";
@@ -218,11 +217,7 @@ async function replaceRows(
     `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
   );
   assertCount(unit, BigInt(rowsChanged), spooled);
-  const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
-  const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
-  for (const [column, value] of unknown) {
-    reportUnknownPart(unit, rules, String(column), String(value));
-  }
+  await reportUnknownValues(connection, unit, rules, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
   const entry = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
   await insertEntry(connection, entry);
   return entry;

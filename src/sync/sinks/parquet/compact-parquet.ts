@@ -16,7 +16,7 @@ import { isEntryOf } from "../duckdb/duckdb-tables.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { type Manifest, manifestOf } from "./manifest.js";
 import { type FolderLayout, readFolder, syncFile } from "./parquet-folder.js";
-import { copySql, engineIn, type ParquetEngine } from "./parquet-writer.js";
+import { copySql, engineIn, factsOf, type ParquetEngine } from "./parquet-writer.js";
 import { applyChange, claimUnit, recoverChanges } from "./pending-changes.js";
 
 /** The default maximum number of rows of a joined file: about eight row groups. */
@@ -189,15 +189,13 @@ async function writeJoined(
 ): Promise<void> {
   const paths = group.map((entry) => fileLiteral(layout.file(entry)));
   const files = `read_parquet([${paths.join(", ")}], union_by_name = true, hive_partitioning = false)`;
-  const { chainId, table, fromBlock, toBlock, segmentId, schemaVersion } = joined;
+  const { table, fromBlock } = joined;
   const query = `SELECT * EXCLUDE (${FROM_BLOCK}), CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM ${files}`;
-  const facts = { chain_id: chainId, table_name: table, from_block: fromBlock, to_block: toBlock };
   await engine.use(
     `joining ${unitName(joined)}`,
     async (connection) => {
-      const metadata = { ...facts, segment_id: segmentId, schema_version: schemaVersion };
       const withDictionary = !(await hasSignedZero(connection, table, files));
-      const { rowsChanged } = await connection.run(copySql(query, part, metadata, withDictionary));
+      const { rowsChanged } = await connection.run(copySql(query, part, factsOf(joined), withDictionary));
       if (BigInt(rowsChanged) !== joined.rows) {
         throw new SinkError(
           `the files of ${unitName(joined)} have ${rowsChanged} rows, but the ledger has ${joined.rows}`,

@@ -4,9 +4,11 @@ import * as v from "valibot";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode, quotedPath } from "../../../base/errors/node-errors.js";
 import { jsonObject, wholeNumber } from "../../../base/input/schemas.js";
+import { firstIndex } from "../../../base/signal/collections.js";
 import type { BlockRange } from "../../../data/history/segments.js";
 import { tableNames } from "../../../data/schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
+import { entryOf } from "../ledger-entry.js";
 import { appendLines, onPath } from "./parquet-folder.js";
 
 /** The size of a read of a manifest, in bytes. */
@@ -104,17 +106,7 @@ export function manifestOf(path: string): Manifest {
 
 /** Returns the index of the first number in a sorted list that is not below another number. */
 function indexFrom(sorted: readonly number[], number: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? Number.POSITIVE_INFINITY) < number) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return firstIndex(sorted, (each) => each < number);
 }
 
 /** Reads the complete lines after an offset, and returns the offset after the last of them. */
@@ -186,17 +178,5 @@ export function toJson(entry: LedgerEntry): EntryJson {
 }
 
 export function fromJson(json: EntryJson): LedgerEntry {
-  return {
-    chainId: json.chain_id,
-    table: json.table,
-    fromBlock: BigInt(json.from_block),
-    toBlock: BigInt(json.to_block),
-    segmentId: json.segment_id,
-    previousSegmentId: json.previous_segment_id,
-    schemaVersion: BigInt(json.schema_version),
-    rows: BigInt(json.rows),
-    bytes: BigInt(json.bytes),
-    sha256: json.sha256,
-    loadedAt: json.loaded_at,
-  };
+  return entryOf({ ...json, table_name: json.table });
 }

@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { SinkError, TradewireError } from "../../../base/errors/index.js";
 import { fileError, hasErrorCode } from "../../../base/errors/node-errors.js";
-import { writeAtomically } from "../../../base/file/atomic-file.js";
+import { syncFolder, writeAtomically } from "../../../base/file/atomic-file.js";
 import { takeLock } from "../../../base/file/lock-file.js";
 import { sweepTemporary } from "../../../base/file/temporary-files.js";
 import { jsonObject, wholeNumber } from "../../../base/input/schemas.js";
@@ -127,16 +127,6 @@ export async function appendLines(path: string, lines: readonly string[]): Promi
 export async function syncFile(path: string): Promise<void> {
   const file = await onPath(path, open(path, "r+"));
   await onPath(path, file.sync()).finally(() => file.close());
-}
-
-/** Syncs a folder to disk, so that the file names in it survive a crash of the machine. */
-export async function syncFolder(folder: string): Promise<void> {
-  try {
-    const handle = await open(folder, "r");
-    await handle.sync().finally(() => handle.close());
-  } catch {
-    // Windows cannot open folders.
-  }
 }
 
 /** The oldest supported version of a folder's format. */

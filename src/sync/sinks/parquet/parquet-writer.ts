@@ -1,10 +1,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { CanceledError } from "../../../base/errors/index.js";
 import { temporaryName } from "../../../base/file/temporary-files.js";
 import { unixMs } from "../../../base/runtime/index.js";
-import { onAbort } from "../../../base/signal/abort.js";
 import type { FetchUnit, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import {
@@ -13,13 +11,12 @@ import {
   negativeZerosSql,
   planColumns,
   reportAddedColumns,
-  reportUnknownPart,
+  reportUnknownValues,
   rowsSql,
   unitName,
-  unknownValuesSql,
   withSpooled,
 } from "../duckdb/csv-columns.js";
-import { inDuckdb, loadDuckdb } from "../duckdb/duckdb-package.js";
+import { inDuckdb, loadDuckdb, withConnection } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
@@ -48,30 +45,19 @@ export async function writeUnit(
   assertNoTextColumns(unit.table, plan.added);
   return await withSpooled(layout.pending, csv, signal, async (spooled) => {
     reportAddedColumns(unit, plan, rules);
-    const { chainId, table, fromBlock, toBlock, segmentId, schemaVersion } = unit;
+    const { table, fromBlock } = unit;
     const columns = [...sinkColumns(table).map((column) => column.name), ...plan.added];
     const rows = typedSql(table, columns, rowsSql(plan, spooled, columns, "VARCHAR"));
     const query = `SELECT *, CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM (${rows.query})`;
-    const facts = {
-      chain_id: chainId,
-      table_name: table,
-      from_block: fromBlock,
-      to_block: toBlock,
-      segment_id: segmentId,
-    };
     await engine.use(
       `writing ${unitName(unit)}`,
       async (connection) => {
         const { sha256 } = spooled.measures;
-        const metadata = { ...facts, schema_version: schemaVersion, sha256 };
         const zeros = negativeZerosSql(plan, spooled);
         const hasNegativeZeros = zeros !== undefined && (await connection.runAndReadAll(zeros)).getRows().length > 0;
-        const copied = await connection.run(copySql(query, part, metadata, !hasNegativeZeros));
+        const copied = await connection.run(copySql(query, part, { ...factsOf(unit), sha256 }, !hasNegativeZeros));
         assertCount(unit, BigInt(copied.rowsChanged), spooled);
-        const values = unknownValuesSql(table, `${readParquetSql(part)} WHERE true`);
-        for (const [column, value] of values === undefined ? [] : (await connection.runAndReadAll(values)).getRows()) {
-          reportUnknownPart(unit, rules, String(column), String(value));
-        }
+        await reportUnknownValues(connection, unit, rules, `${readParquetSql(part)} WHERE true`);
       },
       signal,
     );
@@ -147,20 +133,7 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Par
         throw reason;
       });
       const { instance } = await inDuckdb(name, starting);
-      const connection = await inDuckdb(name, instance.connect());
-      const isCanceled = () => signal?.aborted === true;
-      const stop = onAbort(signal, () => connection.interrupt());
-      try {
-        if (isCanceled()) {
-          throw new CanceledError({ cause: signal?.reason });
-        }
-        return await inDuckdb(`${name}: ${what}`, work(connection));
-      } catch (reason) {
-        throw isCanceled() ? new CanceledError({ cause: reason }) : reason;
-      } finally {
-        stop();
-        connection.closeSync();
-      }
+      return await withConnection(instance, `${name}: ${what}`, work, signal);
     },
     async close() {
       const started = await starting?.catch(() => undefined);
@@ -169,6 +142,18 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Par
         await rm(started.spill, { recursive: true, force: true }).catch(() => undefined); // The next sync deletes it.
       }
     },
+  };
+}
+
+/** Returns the metadata of the Parquet file of a unit. */
+export function factsOf({ chainId, table, fromBlock, toBlock, segmentId, schemaVersion }: Unit) {
+  return {
+    chain_id: chainId,
+    table_name: table,
+    from_block: fromBlock,
+    to_block: toBlock,
+    segment_id: segmentId,
+    schema_version: schemaVersion,
   };
 }
 

@@ -4,13 +4,14 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
+import { syncFolder } from "../../../base/file/atomic-file.js";
 import { type Lock, sweepLocks, takeLock } from "../../../base/file/lock-file.js";
 import { jsonObject } from "../../../base/input/schemas.js";
 import { randomUUID } from "../../../base/runtime/index.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
-import { type FolderLayout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
+import { type FolderLayout, onPath, rangeName, syncFile, writeFileAtomically } from "./parquet-folder.js";
 
 /** The JSON schema of a committed change. Earlier releases derived the name of the part from the unit. */
 const changeJson = jsonObject({

@@ -93,3 +93,12 @@ export async function schemaOid(client: PoolClient, name: string): Promise<strin
 export function unitIndex(table: TableName): string {
   return `${table}_from_block`;
 }
+
+/** Returns the names of the columns of a table. */
+export async function columnsOf(client: PoolClient, within: string, table: TableName): Promise<Set<string>> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
+    [`${within}.${table}`],
+  );
+  return new Set(rows.map(({ name }) => name));
+}

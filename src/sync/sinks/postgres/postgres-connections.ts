@@ -2,7 +2,9 @@ import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { CanceledError, RequestError } from "../../../base/errors/index.js";
 import { valueTypes } from "../../../base/postgres.js";
-import { linkedController, onAbort } from "../../../base/signal/abort.js";
+import { MAX_TIMER_MS } from "../../../base/runtime/index.js";
+import { linkedController, onAbort, raceAbort } from "../../../base/signal/abort.js";
+import { createTurns, type Turns } from "../../../base/signal/turns.js";
 import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
 import { FetchError, sinkError } from "./postgres-errors.js";
@@ -24,17 +26,17 @@ export interface Connections extends AsyncDisposable {
   ): Promise<T>;
 }
 
-interface PoolSlots {
-  readonly loading: Slots;
-  readonly spare: Slots;
+interface PoolTurns {
+  readonly loading: Turns;
+  readonly spare: Turns;
 }
 
 /**
- * The slots of each pool. Sinks that share a pool share its slots, because otherwise their loads would wait for each
+ * The turns of each pool. Sinks that share a pool share its turns, because otherwise their loads would wait for each
  * other's spare connection. The listener for lost connections stays, because connections may end after the sink, and an
  * error without a listener would end the process.
  */
-const pools = new WeakMap<Pool, PoolSlots>();
+const pools = new WeakMap<Pool, PoolTurns>();
 
 /**
  * Prepares the connections. Nothing is connected before the first transaction.
@@ -54,7 +56,7 @@ export async function openConnections(
       advice: "Use a pool with a `max` of at least 2: one connection is reserved for short changes.",
     });
   }
-  const { loading, spare } = slotsOf(pool);
+  const { loading, spare } = turnsOf(pool);
   pool.on("error", onLost);
   const closing = linkedController(signal);
   const begin = beginSql();
@@ -62,19 +64,10 @@ export async function openConnections(
   return {
     copyFrom,
     async transaction(what, options, use) {
-      const ending = linkedController(options.signal);
-      const leave = onAbort(closing.signal, () => ending.abort());
-      const slots = options.spare === true ? spare : loading;
+      const ending = linkedController(closing.signal, options.signal);
+      const turns = options.spare === true ? spare : loading;
       try {
-        if (closing.signal.aborted) {
-          throw new CanceledError();
-        }
-        await slots.take(ending.signal);
-        try {
-          return await inTransaction(pool, begin, ending.signal, use);
-        } finally {
-          slots.give();
-        }
+        return await turns.run("", ending.signal, () => inTransaction(pool, begin, ending.signal, use));
       } catch (reason) {
         if (ending.signal.aborted) {
           throw new CanceledError({ cause: reason });
@@ -88,8 +81,7 @@ export async function openConnections(
         }
         throw error;
       } finally {
-        leave();
-        ending.abort(); // Removes the listener from the caller's signal.
+        ending.abort(); // Removes the listeners.
       }
     },
     async [Symbol.asyncDispose]() {
@@ -154,24 +146,18 @@ function withOwnTypes(client: PoolClient): PoolClient {
 }
 
 /** Returns a connection of the pool. One that arrives after the abort is released. */
-function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const leave = onAbort(signal, () => reject(signal.reason));
-    pool.connect().then(
-      (client) => {
-        leave();
-        if (signal.aborted) {
-          client.release();
-        }
-        resolve(client);
-      },
-      (reason: unknown) => {
-        leave();
-        reject(reason);
-      },
+async function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  signal.throwIfAborted();
+  const connecting = pool.connect();
+  try {
+    return await raceAbort(connecting, signal);
+  } catch (reason) {
+    connecting.then(
+      (client) => client.release(),
+      () => undefined,
     );
-  });
+    throw reason;
+  }
 }
 
 export function surviveLoss(pool: Pool): void {
@@ -180,54 +166,18 @@ export function surviveLoss(pool: Pool): void {
   pool.on("connect", (client) => client.on("error", () => undefined));
 }
 
-function slotsOf(pool: Pool): PoolSlots {
+function turnsOf(pool: Pool): PoolTurns {
   const known = pools.get(pool);
-  const slots = known ?? { loading: createSlots(pool.options.max - 1), spare: createSlots(1) };
+  // A transaction ends by its signal, not by the time of a turn.
+  const turns = known ?? {
+    loading: createTurns(pool.options.max - 1, MAX_TIMER_MS),
+    spare: createTurns(1, MAX_TIMER_MS),
+  };
   if (known === undefined) {
-    pools.set(pool, slots);
+    pools.set(pool, turns);
     surviveLoss(pool);
   }
-  return slots;
-}
-
-/** Limits concurrent work. Callers wait in order, until their signals are aborted. */
-interface Slots {
-  take(signal: AbortSignal): Promise<void>;
-  give(): void;
-}
-
-function createSlots(count: number): Slots {
-  const waiting: (() => void)[] = [];
-  let free = count;
-  return {
-    take(signal: AbortSignal): Promise<void> {
-      return new Promise((resolve, reject) => {
-        signal.throwIfAborted();
-        if (free > 0) {
-          free -= 1;
-          resolve();
-          return;
-        }
-        const leave = onAbort(signal, () => {
-          waiting.splice(waiting.indexOf(enter), 1);
-          reject(signal.reason);
-        });
-        const enter = () => {
-          leave();
-          resolve();
-        };
-        waiting.push(enter);
-      });
-    },
-    give(): void {
-      const next = waiting.shift();
-      if (next === undefined) {
-        free += 1;
-      } else {
-        next();
-      }
-    },
-  };
+  return turns;
 }
 
 /** How long a lock is awaited. Locks that are held longer belong to other work; the transaction is then retried. */

@@ -1,12 +1,14 @@
 import type { PoolClient } from "pg";
 import { RequestError } from "../../../base/errors/index.js";
+import { firstIndex } from "../../../base/signal/collections.js";
 import type { BlockRange } from "../../../data/history/segments.js";
 import { isTableName, type TableName } from "../../../data/schema/table-names.js";
 import { blocksBeyond, divergenceAt, oldestGaps } from "../../coverage.js";
 import type { CoverageComparison, CoverageQuery, TableCoverage, TableRange, TableSummary } from "../../sink.js";
 import type { MissingSegment, Segment } from "../../unit.js";
+import { entryOf, type LedgerRow } from "../ledger-entry.js";
 import type { Packages } from "./postgres-connections.js";
-import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
+import { ENTRY } from "./postgres-ledger.js";
 import { copyCsv } from "./postgres-units.js";
 
 /**
@@ -214,16 +216,7 @@ function segmentsOfGaps(segments: readonly Segment[], rows: readonly GapRow[], {
 
 /** Returns the index of the first segment that begins at a block or after it. */
 function indexFrom(segments: readonly Segment[], block: bigint): number {
-  let [low, high] = [0, segments.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((segments[middle]?.fromBlock ?? block) < block) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return firstIndex(segments, ({ fromBlock }) => fromBlock < block);
 }
 
 function blocksOf(segments: readonly Segment[], { low, high }: SegmentIndexes): BlockRange {

@@ -4,7 +4,6 @@ import { quoted } from "../../../base/errors/error-text.js";
 import { RequestError, SinkError } from "../../../base/errors/index.js";
 import { isTableName, type TableName } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
-import type { LedgerEntry } from "../../unit.js";
 
 /** The version of the ledger's format. */
 const FORMAT = 1;
@@ -98,52 +97,10 @@ export async function readAsked(client: PoolClient, within: string): Promise<Map
   );
 }
 
-/** A row of the ledger, as {@link ENTRY} selects it. */
-export interface LedgerRow {
-  readonly chain_id: string;
-  readonly table_name: string;
-  readonly from_block: string;
-  readonly to_block: string;
-  readonly segment_id: string;
-  readonly previous_segment_id: string;
-  readonly schema_version: string;
-  readonly rows: string;
-  readonly bytes: string;
-  readonly sha256: string;
-  readonly loaded_at: string;
-}
-
-/** The columns of a {@link LedgerRow}, from a table that the query names `e`. */
+/** The columns of a row of the ledger, from a table that the query names `e`. */
 export const ENTRY = `e.chain_id, e.table_name, e.from_block::text, e.to_block::text, e.segment_id,
   e.previous_segment_id, e.schema_version::text, e.rows::text, e.bytes::text, encode(e.sha256, 'hex') AS sha256,
   to_char(e.loaded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS loaded_at`;
-
-/**
- * Converts a row of the ledger to an entry.
- *
- * @throws {@link SinkError} if its table does not exist
- */
-export function entryOf(row: LedgerRow): LedgerEntry {
-  if (!isTableName(row.table_name)) {
-    throw new SinkError(`the ledger has a unit of the unknown table ${quoted(row.table_name)}`, {
-      code: Code.DataLoss,
-      advice: "The ledger was changed by another program, or by a newer release. Install the newer release.",
-    });
-  }
-  return {
-    chainId: row.chain_id,
-    table: row.table_name,
-    fromBlock: BigInt(row.from_block),
-    toBlock: BigInt(row.to_block),
-    segmentId: row.segment_id,
-    previousSegmentId: row.previous_segment_id,
-    schemaVersion: BigInt(row.schema_version),
-    rows: BigInt(row.rows),
-    bytes: BigInt(row.bytes),
-    sha256: row.sha256,
-    loadedAt: row.loaded_at,
-  };
-}
 
 /**
  * Asserts that a server is supported.

@@ -4,21 +4,13 @@ import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/a
 import { snapshot } from "../../../base/input/snapshot.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
+import { entryOf, type LedgerRow } from "../ledger-entry.js";
 import { FROM_BLOCK } from "../sink-columns.js";
 import { assertTrusted, readCatalog, schemaOid } from "./postgres-catalog.js";
 import { type Connections, openConnections } from "./postgres-connections.js";
 import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postgres-coverage.js";
 import { isDuplicate } from "./postgres-errors.js";
-import {
-  assertSupported,
-  changeMarks,
-  ENTRY,
-  entryOf,
-  type LedgerRow,
-  readAsked,
-  readChain,
-  readIdentity,
-} from "./postgres-ledger.js";
+import { assertSupported, changeMarks, ENTRY, readAsked, readChain, readIdentity } from "./postgres-ledger.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
 import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
@@ -180,7 +172,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     async *entries(table, behind = -1n) {
       let page: LedgerRow[] = [];
       do {
-        const last = page.at(-1)?.from_block ?? String(behind);
+        const last = String(page.at(-1)?.from_block ?? behind);
         page = await inTransaction("reading the ledger", (client) => readEntries(client, within, table, last), []);
         yield* page.map(entryOf);
       } while (page.length === PAGE);

@@ -4,10 +4,12 @@ import type { PoolClient } from "pg";
 import { SinkError } from "../../../base/errors/index.js";
 import type { FetchUnit, LoadResult, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
+import { entryOf, type LedgerRow } from "../ledger-entry.js";
 import { FROM_BLOCK, identifier, type SinkColumn, targetOf } from "../sink-columns.js";
+import { columnsOf } from "./postgres-catalog.js";
 import { type Connections, idleTimeoutSql, type Packages } from "./postgres-connections.js";
 import { FetchError } from "./postgres-errors.js";
-import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
+import { ENTRY } from "./postgres-ledger.js";
 import { FROM_BLOCK_SETTING } from "./postgres-tables.js";
 
 /** How a unit is loaded. */
@@ -207,11 +209,7 @@ export async function compareRows(
 ): Promise<{ readonly missing: bigint; readonly extra: bigint }> {
   await client.query(idleTimeoutSql(true));
   const csv = await fetchCsv(fetch);
-  const there = await client.query<{ name: string }>(
-    "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-    [`${within}.${table}`],
-  );
-  const existing = new Set(there.rows.map(({ name }) => name));
+  const existing = await columnsOf(client, within, table);
   const columns = csv.columns.map((name) => ({ name, column: targetOf(table, name) }));
   const names = columns.map(({ name, column }) => column?.name ?? name);
   const held = columns.map(({ name, column }) => heldValue(column?.name ?? name, column, existing)).join(", ");

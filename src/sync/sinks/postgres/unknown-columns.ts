@@ -2,13 +2,14 @@ import { Code } from "@connectrpc/connect";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
-import { wait } from "../../../base/signal/wait.js";
+import { retry } from "../../../base/signal/wait.js";
 import { csvName } from "../../../data/archive/export-names.js";
 import { reportUnknown } from "../../../data/archive/typed-rows.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { assertAddable, assertAddedCount, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../sink-columns.js";
+import { columnsOf } from "./postgres-catalog.js";
 import type { Connections } from "./postgres-connections.js";
 import { isServerError } from "./postgres-errors.js";
 
@@ -113,13 +114,9 @@ function readColumns(
   table: TableName,
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-      [`${within}.${table}`],
-    );
-    return new Set(rows.map(({ name }) => name));
-  });
+  return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, (client) =>
+    columnsOf(client, within, table),
+  );
 }
 
 function countValues(connections: Connections, within: string, type: string, signal: AbortSignal): Promise<number> {
@@ -133,26 +130,20 @@ function countValues(connections: Connections, within: string, type: string, sig
 }
 
 /** Changes a table or a type. Retries while loads of the table prevent that. */
-async function changeTable(
-  connections: Connections,
-  what: string,
-  statement: string,
-  signal: AbortSignal,
-): Promise<void> {
+function changeTable(connections: Connections, what: string, statement: string, signal: AbortSignal): Promise<void> {
   const until = monotonicMs() + CHANGE_RETRY_MS;
-  for (;;) {
-    try {
-      return await connections.transaction(what, { signal, spare: true }, async (client) => {
-        await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
-        await client.query(statement);
-      });
-    } catch (reason) {
-      if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
-        throw reason;
-      }
-      await wait(CHANGE_PAUSE_MS, signal);
+  const change = () =>
+    connections.transaction(what, { signal, spare: true }, async (client) => {
+      await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
+      await client.query(statement);
+    });
+  const pauseAfter = (reason: unknown) => {
+    if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
+      throw reason;
     }
-  }
+    return CHANGE_PAUSE_MS;
+  };
+  return retry(change, pauseAfter, signal);
 }
 
 /**
