@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { busEventTypeNames } from "../../../gen/names/events.js";
 import { type BusEvent, BusEventSchema, BusEventType } from "../../../gen/vega/events/v1/events_pb.js";
 import type { LedgerMovement } from "../../../gen/vega/vega_pb.js";
 import { startInterval, startTimer } from "../../base/runtime/index.js";
@@ -236,40 +237,12 @@ type BusCase = Exclude<BusEvent["event"]["case"], undefined>;
 /** The version of bus events, as on deployed nodes of v0.78. */
 const VERSION = 1;
 
-/** The event types whose names differ from their oneof cases. */
-const IRREGULAR_TYPES: Partial<Record<BusCase, BusEventType>> = {
-  epochEvent: BusEventType.EPOCH_UPDATE,
-  rewardPayout: BusEventType.REWARD_PAYOUT_EVENT,
-  rankingEvent: BusEventType.VALIDATOR_RANKING,
-  erc20MultisigSignerEvent: BusEventType.ERC20_MULTI_SIG_SIGNER_EVENT,
-  erc20MultisigSetThresholdEvent: BusEventType.ERC20_MULTI_SIG_SET_THRESHOLD,
-  erc20MultisigSignerAdded: BusEventType.ERC20_MULTI_SIG_SIGNER_ADDED,
-  erc20MultisigSignerRemoved: BusEventType.ERC20_MULTI_SIG_SIGNER_REMOVED,
-  positionStateEvent: BusEventType.POSITION_STATE,
-  protocolUpgradeEvent: BusEventType.PROTOCOL_UPGRADE_PROPOSAL,
-  coreSnapshotEvent: BusEventType.SNAPSHOT_TAKEN,
-  distressedOrders: BusEventType.DISTRESSED_ORDERS_CLOSED,
-  feesStats: BusEventType.FEES_STATS_UPDATED,
-  paidLiquidityFeesStats: BusEventType.PAID_LIQUIDITY_FEES_STATS_UPDATED,
-  vestingBalancesSummary: BusEventType.VESTING_SUMMARY,
-  transferFees: BusEventType.TRANSFER_FEES_PAID,
-  transferFeesDiscount: BusEventType.TRANSFER_FEES_DISCOUNT_UPDATED,
-  txErrEvent: BusEventType.TX_ERROR,
-};
-
-const types = new Map(
-  BusEventSchema.oneofs
-    .flatMap(({ fields }) => fields)
-    .map(({ localName, name }) => {
-      const irregular: Partial<Record<string, BusEventType>> = IRREGULAR_TYPES;
-      const named: Partial<Record<string, string | BusEventType>> = BusEventType;
-      return [localName, irregular[localName] ?? named[name.toUpperCase()]] as const;
-    }),
+const types = new Map<string, BusEventType>(
+  Object.entries(busEventTypeNames).map(([name, type]) => [name, BusEventType[type]]),
 );
 
 export function busEventType(name: string): BusEventType {
-  const type = types.get(name);
-  return typeof type === "number" ? type : BusEventType.UNSPECIFIED;
+  return types.get(name) ?? BusEventType.UNSPECIFIED;
 }
 
 function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
