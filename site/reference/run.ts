@@ -1,9 +1,9 @@
 // Writes what the pages of reference are made of: the command's, the table of all keys of the configuration, and the tables of
 // the codes of errors. Tests compare all of it with what it is made of.
 import { readFile, writeFile } from "node:fs/promises";
-import { errorTable } from "./errors.js";
 import { commandReference } from "./command.js";
 import { configReference } from "./configuration.js";
+import { errorTable } from "./errors.js";
 
 await writeFile("docs/command.md", await commandReference());
 const page = await readFile("docs/configuration.md", "utf8");

@@ -1,2 +1,2 @@
-export { ERROR_CODES } from "../../src/base/errors/error-codes.js";
 export { errorTable } from "../../site/reference/errors.js";
+export { ERROR_CODES } from "../../src/base/errors/error-codes.js";
