@@ -1,5 +1,6 @@
 import { RequestError } from "../errors/error-classes.js";
 import { closestName, describeType, quoted, truncate } from "../errors/error-text.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 
 // Checks of arguments, for callers in plain JavaScript. They run on every call and in entries that do not load Zod, so
 // they are plain functions: each costs a small part of a microsecond. What is read once, such as a configuration or the
@@ -156,7 +157,7 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
  * @throws {@link RequestError} if the value is not an integer from 1 to `max`
  */
 export function parsePositiveInteger(name: string, value: number, max: number): number {
-  return parseInteger(name, value, 1, max);
+  return requireInteger(name, value, 1, max);
 }
 
 /**
@@ -165,11 +166,20 @@ export function parsePositiveInteger(name: string, value: number, max: number): 
  * @param unit what the error says after "a whole number", such as `of milliseconds `
  * @throws {@link RequestError} if the value is not an integer from `min` to `max`
  */
-export function parseInteger(name: string, value: number, min: number, max: number, unit = ""): number {
+export function requireInteger(name: string, value: number, min: number, max: number, unit = ""): number {
   if (!isIntegerIn(value, min, max)) {
     throw invalidValueError(name, value, `a whole number ${unit}from ${min} to ${max}`);
   }
   return value;
+}
+
+/**
+ * Returns a number of milliseconds, which a timer can wait.
+ *
+ * @throws {@link RequestError} if the value is not an integer from `min` to `max`
+ */
+export function requireMs(name: string, value: number, min = 1, max = MAX_TIMER_MS): number {
+  return requireInteger(name, value, min, max, "of milliseconds ");
 }
 
 export function isIntegerIn(value: unknown, min: number, max: number): value is number {

@@ -1,10 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 
 /** Decodes a message in binary form; returns `undefined` if it is not one. */
-export function decodeMessage<Desc extends DescMessage>(
-  schema: Desc,
-  bytes: Uint8Array,
-): MessageShape<Desc> | undefined {
+export function tryDecode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> | undefined {
   try {
     return fromBinary(schema, bytes);
   } catch {
@@ -13,7 +10,7 @@ export function decodeMessage<Desc extends DescMessage>(
 }
 
 /** Parses JSON; returns `undefined` if the text is invalid, which no JSON means. */
-export function parseJson(text: string): unknown {
+export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

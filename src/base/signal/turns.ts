@@ -18,8 +18,8 @@ interface Line {
   readonly waiting: Set<() => void>;
 }
 
-/** Creates lines in which no task waits. */
-export function createTurns(max: number, maxMs: number): Turns {
+/** Creates lines in which no task waits. Without `maxMs`, a turn lasts as long as its task. */
+export function createTurns(max: number, maxMs?: number): Turns {
   const lines = new Map<string, Line>();
 
   function leave(key: string, line: Line): void {
@@ -51,11 +51,11 @@ export function createTurns(max: number, maxMs: number): Turns {
           leave(key, line);
         }
       };
-      const stopTimer = startTimer(end, maxMs);
+      const stopTimer = maxMs === undefined ? undefined : startTimer(end, maxMs);
       try {
         return await task();
       } finally {
-        stopTimer();
+        stopTimer?.();
         end();
       }
     },

@@ -5,7 +5,7 @@ import {
   type Transaction,
   TxVersion,
 } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import {
   commandProblems,
   type NetworkProblem,
@@ -247,7 +247,7 @@ function readInputData(
   if (!Buffer.from(prefix).equals(bytes.subarray(0, prefix.length))) {
     return { problem: `tx.input_data (has to begin with the chain's identifier ${chainId} and a zero byte)` };
   }
-  const inputData = decodeMessage(InputDataSchema, bytes.subarray(prefix.length));
+  const inputData = tryDecode(InputDataSchema, bytes.subarray(prefix.length));
   if (inputData === undefined) {
     return { problem: `tx.input_data (couldn't unmarshall input data: ${NO_MESSAGE})` };
   }

@@ -1,5 +1,5 @@
 import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { decodeHex } from "../../trade/transaction/crypto.js";
 import { hashOfBytes, networkBytes, SIGNATURE_BYTES } from "../../trade/transaction/signature.js";
 import type { AppliedCommand, CommandResult } from "../engine/command-dispatch.js";
@@ -112,7 +112,7 @@ export function receivedTransaction(tx: Transaction): Received {
 
 /** Reads a transaction that was submitted as bytes, which are hashed unchanged. */
 export function receivedBytes(bytes: Uint8Array): Received {
-  return { tx: decodeMessage(TransactionSchema, bytes), bytes, txHash: hashOfBytes(bytes) };
+  return { tx: tryDecode(TransactionSchema, bytes), bytes, txHash: hashOfBytes(bytes) };
 }
 
 export function createLocalChain(options: LocalChainOptions): LocalChain {

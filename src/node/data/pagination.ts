@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PageInfoSchema, Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { parseJson } from "../../base/input/decode.js";
+import { tryParseJson } from "../../base/input/decode.js";
 import { invalidArgument } from "../api-error.js";
 import type { LatestEvent } from "../world/latest-events.js";
 import type { Timeline } from "../world/timeline.js";
@@ -274,7 +274,7 @@ const CURSORS = {
 
     /** As on deployed nodes, a JSON object without the field `key` is a cursor without a key. */
     read(cursor: string, { keyParts }: Pick<Listing<unknown>, "keyParts">, query: Query): Key | undefined {
-      const value = parseJson(cursor);
+      const value = tryParseJson(cursor);
       const key: unknown = isObject(value) ? (value["key"] ?? []) : undefined;
       if (Array.isArray(key) && key.length === 0) {
         return undefined;

@@ -81,8 +81,11 @@ function timeInForceRejection(market: MarketState, { timeInForce }: Order): Orde
   const trading = isContinuous(market) ? "continuous" : "auction";
   const reasons: Partial<Record<Order_TimeInForce, OrderError>> = NOT_IN[trading];
   const reason = reasons[timeInForce];
+  if (reason === undefined) {
+    return undefined;
+  }
   const name = Order_TimeInForce[timeInForce].toLowerCase();
-  return reason === undefined ? undefined : { reason, text: `${name} order received during ${trading} trading` };
+  return { reason, text: `${name} order received during ${trading} trading` };
 }
 
 /** Rejects an invalid combination of type, time in force, reduce-only and size. */

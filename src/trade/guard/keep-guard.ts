@@ -4,7 +4,7 @@ import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, PolicyError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { invalidTypeError, isBytes } from "../../base/input/assert.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
 import { linkedController, withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
@@ -168,7 +168,7 @@ function readMessage(message: Uint8Array, chainId: string): InputData {
     throw refused("chainId", chainId, what);
   }
   const bytes = message.subarray(prefix.length);
-  const inputData = decodeMessage(InputDataSchema, bytes);
+  const inputData = tryDecode(InputDataSchema, bytes);
   const written = inputData && toBinary(InputDataSchema, inputData, { writeUnknownFields: false });
   if (inputData === undefined || written === undefined || !Buffer.from(written).equals(bytes)) {
     throw refused("message", "", "the message is not input data, or has fields that this version does not know");

@@ -1,8 +1,7 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
-import { assertKnownKeys, parseInteger, parseSignal } from "../../base/input/assert.js";
-import { MAX_TIMER_MS } from "../../base/runtime/index.js";
+import { assertKnownKeys, parseSignal, requireMs } from "../../base/input/assert.js";
 import { withEnding } from "../../base/signal/abort.js";
 import { wait } from "../../base/signal/wait.js";
 import type { Paging } from "../../data/listing/paging.js";
@@ -54,7 +53,8 @@ const CANCELLATIONS = [
 export async function killSwitch(services: KillServices): Promise<KillReport> {
   const { options, closing } = services;
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
-  const timeoutMs = parseInteger("timeoutMs", options.timeoutMs ?? KILL_MS, 1, MAX_TIMER_MS, "of milliseconds ");
+  const { timeoutMs = KILL_MS } = options;
+  requireMs("timeoutMs", timeoutMs);
   const signals = [parseSignal(options.signal), closing];
   return withEnding(timeoutMs, signals, ({ signal }) => cancelUntilClear(services, signal));
 }

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { FileError } from "../../base/errors/index.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { strictObject } from "../../base/input/schemas.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 
@@ -130,7 +130,7 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
   }
   if (entry.kind === "intent") {
     const { command, publicKey, chainId, lastBlock } = entry;
-    const transaction = decodeMessage(TransactionSchema, entry.transaction);
+    const transaction = tryDecode(TransactionSchema, entry.transaction);
     return intent === undefined && transaction !== undefined
       ? { command, publicKey, chainId, signed: { transaction, lastBlock }, ending: undefined }
       : undefined;

@@ -10,7 +10,7 @@ import { syncFolder } from "../../base/file/atomic-file.js";
 import { isMountPoint } from "../../base/file/device.js";
 import { type Lock, takeLock } from "../../base/file/lock-file.js";
 import { assertText } from "../../base/input/assert.js";
-import { parseJson } from "../../base/input/decode.js";
+import { tryParseJson } from "../../base/input/decode.js";
 import { strictObject, wholeNumber } from "../../base/input/schemas.js";
 import type { Journal } from "./journal.js";
 
@@ -147,7 +147,7 @@ async function readLines(
 }
 
 function parseLine(line: Buffer, path: string, number: number): v.InferOutput<typeof lineSchema> {
-  const json = parseJson(line.toString());
+  const json = tryParseJson(line.toString());
   if (json === undefined) {
     throw broken(path, number, "invalid JSON");
   }

@@ -4,12 +4,11 @@ import {
   assertKnownKeys,
   assertObject,
   invalidValueError,
-  parseInteger,
+  requireMs,
 } from "../../base/input/assert.js";
 import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
-import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { linkedController, onAbort, raceAbort, withEnding } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import type { ObservedNode } from "../live/execution.js";
@@ -34,7 +33,9 @@ export interface OrdersOptions extends SigningOptions {
 }
 
 /** The names of {@link OrdersOptions}. */
-const ORDERS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const;
+const ORDERS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const satisfies {
+  readonly [Key in keyof Required<OrdersOptions>]: true;
+};
 
 /** How to settle intents. */
 export interface SettleOptions extends Pick<CallOptions, "signal"> {
@@ -238,6 +239,6 @@ function validateSettleOptions(options: SettleOptions): void {
   assertKnownKeys("options", options, SETTLE_OPTIONS);
   validateCallOptions(options);
   if (options.timeoutMs !== undefined) {
-    parseInteger("timeoutMs", options.timeoutMs, 1, MAX_TIMER_MS, "of milliseconds ");
+    requireMs("timeoutMs", options.timeoutMs);
   }
 }

@@ -6,9 +6,8 @@ import {
   assertKnownKeys,
   assertObject,
   assertOneOf,
-  parseInteger,
+  requireMs,
 } from "../../base/input/assert.js";
-import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { readSigner } from "../transaction/transaction.js";
 import { SIGNING_OPTIONS, type SigningOptions } from "../transaction/transactions.js";
@@ -112,9 +111,9 @@ export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {
   const { maxDifficulty, version } = options;
   assertFunction("onEvent", onEvent);
   assertOneOf("adopt", adopt, [true, false]);
-  parseInteger("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS, "of milliseconds ");
+  requireMs("leaseMs", leaseMs, MIN_MS);
   const renewEveryMs = options.renewEveryMs ?? Math.max(1, Math.floor(leaseMs / 3));
-  parseInteger("renewEveryMs", renewEveryMs, 1, leaseMs - 1, "of milliseconds ");
+  requireMs("renewEveryMs", renewEveryMs, 1, leaseMs - 1);
   return {
     leaseMs,
     renewEveryMs,
@@ -138,7 +137,7 @@ function parseFlattenAfter(times: LeasesOptions["flattenAfterMs"], leaseMs: numb
     });
   }
   for (const each of all) {
-    parseInteger("flattenAfterMs", each, leaseMs, MAX_TIMER_MS, "of milliseconds ");
+    requireMs("flattenAfterMs", each, leaseMs);
   }
   return [...all].sort((a, b) => a - b);
 }

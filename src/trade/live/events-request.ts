@@ -3,8 +3,8 @@ import {
   assertKnownKeys,
   assertOneOf,
   invalidValueError,
-  parseInteger,
   parsePositiveInteger,
+  requireInteger,
 } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { type EventType, parseEventType } from "./event-types.js";
@@ -93,7 +93,7 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
     lifecycle,
     partyId: partyId === undefined || partyId === "network" ? (partyId ?? "") : requireIdentifier(partyId, "partyId"),
     marketId: marketId === undefined ? "" : requireIdentifier(marketId, "marketId"),
-    batchSize: parseInteger("batchSize", batchSize, 0, MAX_BATCH),
+    batchSize: requireInteger("batchSize", batchSize, 0, MAX_BATCH),
   };
 }
 

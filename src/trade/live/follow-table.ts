@@ -5,8 +5,8 @@ import {
   assertFunction,
   assertKnownKeys,
   assertOneOf,
-  parseInteger,
   parsePositiveInteger,
+  requireInteger,
 } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
@@ -272,7 +272,7 @@ function positionIn(segment: FollowedSegment, part: PartOfSegment | undefined): 
   return { chainId, table, fromBlock, toBlock, segmentId: id, part };
 }
 
-const parseCount = (count: number, max: number) => parseInteger("count", count, 0, max, "of rows ");
+const parseCount = (count: number, max: number) => requireInteger("count", count, 0, max, "of rows ");
 
 const DEFAULT_POLL_MS = 60_000;
 const DEFAULT_ATTEMPTS = 5;

@@ -4,7 +4,7 @@ import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
 import { isChainId } from "../../base/input/assert.js";
-import { parseJson } from "../../base/input/decode.js";
+import { tryParseJson } from "../../base/input/decode.js";
 import { wholeNumber } from "../../base/input/schemas.js";
 import { checkHistory, isSegmentId, type Segment, segmentText } from "../../data/history/segment-chain.js";
 import type { BlockRange } from "../../data/history/segments.js";
@@ -195,5 +195,5 @@ function contentOf(cursor: string): unknown {
   if (typeof cursor !== "string" || cursor.length > MAX_CURSOR || !/^[A-Za-z0-9_-]+$/.test(cursor)) {
     return undefined;
   }
-  return parseJson(Buffer.from(cursor, "base64url").toString());
+  return tryParseJson(Buffer.from(cursor, "base64url").toString());
 }

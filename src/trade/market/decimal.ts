@@ -1,6 +1,6 @@
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
-import { invalidValueError, parseInteger } from "../../base/input/assert.js";
+import { invalidValueError, requireInteger } from "../../base/input/assert.js";
 
 /**
  * The maximum number of decimals, and of zeros before the decimal point with a minus. The network accepts markets with fewer
@@ -44,7 +44,7 @@ export interface DecimalRules {
  * parseDecimal("1.2345", 5); // 123450n
  */
 export function parseDecimal(text: string, decimals: number): bigint {
-  parseInteger("decimals", decimals, -MAX_DECIMALS, MAX_DECIMALS);
+  requireInteger("decimals", decimals, -MAX_DECIMALS, MAX_DECIMALS);
   return parseByRules(text, decimals, { option: "text", isSigned: true });
 }
 
@@ -60,7 +60,7 @@ export function parseDecimal(text: string, decimals: number): bigint {
  * formatDecimal(123450n, 5); // "1.2345"
  */
 export function formatDecimal(units: bigint | string, decimals: number): string {
-  parseInteger("decimals", decimals, -MAX_DECIMALS, MAX_DECIMALS);
+  requireInteger("decimals", decimals, -MAX_DECIMALS, MAX_DECIMALS);
   return formatField("units", units, decimals);
 }
 

@@ -8,13 +8,12 @@ import {
   invalidTypeError,
   invalidValueError,
   isBytes,
-  parseInteger,
   parseSignal,
+  requireMs,
 } from "../../base/input/assert.js";
-import { parseJson } from "../../base/input/decode.js";
+import { tryParseJson } from "../../base/input/decode.js";
 import { jsonObject } from "../../base/input/schemas.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
-import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { withEnding } from "../../base/signal/abort.js";
 import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
@@ -40,7 +39,7 @@ export async function openRemoteSigner(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<RemoteSigner> {
-  const timeoutMs = parseInteger("timeoutMs", timeout, 1, MAX_TIMER_MS, "of milliseconds ");
+  const timeoutMs = requireMs("timeoutMs", timeout);
   requireUnix();
   requireOwnSocket(path);
   const { send, close } = createSocketRequests(path);
@@ -97,8 +96,7 @@ export async function openRemoteSigner(
 
     async kill(killOptions: KillOptions = {}) {
       assertKnownKeys("options", killOptions, { timeoutMs: true, signal: true });
-      const { timeoutMs: wantedMs = KILL_MS + REPORT_MS } = killOptions;
-      const killMs = parseInteger("timeoutMs", wantedMs, 1, MAX_TIMER_MS, "of milliseconds ");
+      const killMs = requireMs("timeoutMs", killOptions.timeoutMs ?? KILL_MS + REPORT_MS);
       const ending = parseSignal(killOptions.signal);
       const killLimits: RequestLimits = { timeoutMs: killMs, signal: ending, effect: "kill" };
       const { report } = await send(PATHS.kill, {}, responses.kill, killLimits);
@@ -262,7 +260,7 @@ function parseAnswer<S extends v.GenericSchema>(
   schema: S,
   lost: LostEffect,
 ): v.InferOutput<S> {
-  const json = parseJson(body);
+  const json = tryParseJson(body);
   if (json === undefined) {
     throw foreignAnswer(path, lost);
   }

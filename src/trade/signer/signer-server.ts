@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import { createEventReporter } from "../../base/errors/observer.js";
 import { limitWaiting } from "../../base/http-server/hardening.js";
-import { parseJson } from "../../base/input/decode.js";
+import { tryParseJson } from "../../base/input/decode.js";
 import { randomUUID, timeoutSignal } from "../../base/runtime/index.js";
 import { onAbort, raceAbort } from "../../base/signal/abort.js";
 import { setBounded } from "../../base/signal/collections.js";
@@ -245,7 +245,7 @@ function createSocketServer(answer: (url: string, body: unknown) => Promise<Answ
     } else if (!begin(url, response)) {
       send(response, { status: 503, body: {} }, true);
     } else {
-      const json = parseJson(read.toString());
+      const json = tryParseJson(read.toString());
       send(response, json === undefined ? { status: 400, body: {} } : await answer(url, json));
     }
   }

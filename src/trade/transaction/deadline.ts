@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError } from "../../base/errors/index.js";
-import { parseInteger } from "../../base/input/assert.js";
-import { MAX_TIMER_MS, monotonicMs } from "../../base/runtime/index.js";
+import { requireMs } from "../../base/input/assert.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import { withEnding } from "../../base/signal/abort.js";
 
 /**
@@ -15,7 +15,7 @@ export async function withTimeout<T>(
   signal: AbortSignal | undefined,
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  parseInteger("timeoutMs", timeoutMs, 1, MAX_TIMER_MS, "of milliseconds ");
+  requireMs("timeoutMs", timeoutMs);
   return withEnding(timeoutMs, [signal], async (ending) => {
     try {
       return await act(ending.signal);

@@ -12,7 +12,7 @@ import { type Transaction, TransactionSchema } from "../../../gen/client/vega/co
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../../base/errors/index.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { readLastBlock } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
 import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
@@ -143,7 +143,7 @@ function carriedTransaction(request: unknown): Transaction | undefined {
     return request.tx;
   }
   return isMessage(request, SubmitRawTransactionRequestSchema) || isMessage(request, CheckRawTransactionRequestSchema)
-    ? decodeMessage(TransactionSchema, request.tx)
+    ? tryDecode(TransactionSchema, request.tx)
     : undefined;
 }
 

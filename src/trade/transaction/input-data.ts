@@ -2,7 +2,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, RequestError } from "../../base/errors/index.js";
 import { assertObject, invalidValueError } from "../../base/input/assert.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { randomBytes } from "../../base/runtime/index.js";
 import { commandProblems } from "./check/index.js";
@@ -100,7 +100,7 @@ export function hasUnknownCommand({ $unknown = [] }: InputData): boolean {
 }
 
 function decode(bytes: Uint8Array): InputData {
-  const inputData = decodeMessage(InputDataSchema, bytes);
+  const inputData = tryDecode(InputDataSchema, bytes);
   if (inputData === undefined) {
     throw new RequestError("inputData is not a serialized InputData", {
       advice: "Use the binary form of the Protobuf message, without the chain ID in front.",

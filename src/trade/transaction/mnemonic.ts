@@ -1,5 +1,5 @@
 import { RequestError } from "../../base/errors/index.js";
-import { assertKnownKeys, assertString, parseInteger } from "../../base/input/assert.js";
+import { assertKnownKeys, assertString, requireInteger } from "../../base/input/assert.js";
 import { lazily } from "../../base/input/lazy.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import { hmacSha512 } from "./crypto.js";
@@ -44,7 +44,7 @@ export async function signerFromMnemonic(mnemonic: string, options: MnemonicOpti
       advice: "Check the words and their order. A mnemonic has 12, 15, 18, 21 or 24 English words.",
     });
   }
-  parseInteger("index", index, 0, HARDENED - 1);
+  requireInteger("index", index, 0, HARDENED - 1);
   const master = await mnemonicToSeed(words, passphrase);
   let node = hmacSha512(new TextEncoder().encode("ed25519 seed"), master);
   master.fill(0);

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../../base/errors/index.js";
-import { assertObject, invalidValueError, parseInteger, parsePositiveInteger } from "../../base/input/assert.js";
+import { assertObject, invalidValueError, parsePositiveInteger, requireInteger } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import { encodeHex, sha3 } from "./crypto.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
@@ -118,7 +118,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
  * @throws {@link RequestError} with the expected time, if the maximum is exceeded
  */
 export function requireAffordable(difficulty: number, maxDifficulty: number): void {
-  parseInteger("maxDifficulty", maxDifficulty, 0, 256);
+  requireInteger("maxDifficulty", maxDifficulty, 0, 256);
   if (difficulty > maxDifficulty) {
     const time = inWords(2 ** difficulty / NONCES_PER_SECOND / availableParallelism());
     throw new RequestError(
@@ -150,7 +150,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
       advice: `Valid hash functions: ${HASH_FUNCTIONS.join(", ")}.`,
     });
   }
-  parseInteger("difficulty", difficulty, 0, 256, "of zero bits ");
+  requireInteger("difficulty", difficulty, 0, 256, "of zero bits ");
   for (const [name, text] of Object.entries({ blockHash, tid })) {
     if (typeof text !== "string" || text === "") {
       throw invalidValueError(name, text, "a non-empty string, usually of 64 hex digits");

@@ -1,6 +1,6 @@
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { submittedPrefix } from "./signature.js";
 
 /**
@@ -8,5 +8,5 @@ import { submittedPrefix } from "./signature.js";
  * signature is not checked.
  */
 export function readInputData({ inputData }: Pick<Transaction, "inputData">): InputData | undefined {
-  return decodeMessage(InputDataSchema, inputData.subarray(submittedPrefix(inputData).length));
+  return tryDecode(InputDataSchema, inputData.subarray(submittedPrefix(inputData).length));
 }

@@ -1,7 +1,7 @@
 import { TxVersion } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { assertChainId, assertObject, invalidTypeError } from "../../base/input/assert.js";
-import { decodeMessage } from "../../base/input/decode.js";
+import { tryDecode } from "../../base/input/decode.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import type { BlockTask } from "./proof-of-work.js";
@@ -135,7 +135,7 @@ function readInputData(
     const rule = mustBePrefixed ? "must begin" : "must not begin, as it is submitted,";
     return wrong(`${rule} with the chain ID ${chainId} and a zero byte`);
   }
-  const inputData = decodeMessage(InputDataSchema, tx.inputData.subarray(isPrefixed ? prefix.length : 0));
+  const inputData = tryDecode(InputDataSchema, tx.inputData.subarray(isPrefixed ? prefix.length : 0));
   return inputData === undefined ? wrong("must be a serialized InputData") : { inputData, problems: [] };
 }
 

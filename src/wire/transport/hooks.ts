@@ -112,17 +112,18 @@ const isolated = new WeakSet<Hooks>();
  * Returns hooks that never throw. An error that a hook throws or rejects with becomes a process warning, once for each
  * kind of hook.
  *
- * @throws {@link RequestError} if there is no hook of a name
+ * @throws {@link RequestError} if there is no hook of a name, or one is not a function
  */
 export function isolateHooks(hooks: Hooks): Hooks {
   assertKnownKeys("hooks", hooks, HOOKS);
   if (isolated.has(hooks)) {
     return hooks;
   }
-  for (const [name, hook] of Object.entries(hooks)) {
-    assertFunction(`hooks.${name}`, hook);
-  }
   const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback, onNodeChange } = hooks;
+  const given = { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback, onNodeChange };
+  for (const [name, hook] of Object.entries(given)) {
+    assertFunction(`hooks.${name}`, hook || undefined);
+  }
   const harmless: Hooks = {
     ...(onCallStart && { onCallStart: createEventReporter(onCallStart.bind(hooks), "calls", "onCallStart") }),
     ...(onBytes && { onBytes: createEventReporter(onBytes.bind(hooks), "calls", "onBytes") }),

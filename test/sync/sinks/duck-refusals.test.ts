@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { describe, expect, it } from "@jest/globals";
+import { CanceledError } from "tradewire";
 import { compactParquet, duckdbSink, parquetSink, type Sink } from "tradewire/sync";
-import { duckdbError } from "./inside.js";
+import { duckdbError, withConnection } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");
@@ -222,4 +223,22 @@ it.each([
   ["Out of Memory Error: could not allocate block", 8],
 ])("knows what DuckDB means by %j", (said, code) => {
   expect(duckdbError(new Error(said), "duckdb:x")).toMatchObject({ name: "SinkError", code });
+});
+
+it("an operation of DuckDB that is canceled while it connects does nothing", async () => {
+  const instance = await DuckDBInstance.create(":memory:");
+  const abort = new AbortController();
+  let isUsed = false;
+  const operation = withConnection(
+    instance,
+    "a.parquet",
+    async () => {
+      isUsed = true;
+    },
+    abort.signal,
+  );
+  abort.abort();
+  await expect(operation).rejects.toBeInstanceOf(CanceledError);
+  expect(isUsed).toBe(false);
+  instance.closeSync();
 });

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { CanceledError, ConnectionError, type Hooks } from "tradewire";
+import { CanceledError, ConnectionError, createClient, type Hooks, RequestError } from "tradewire";
 import { isolateHooks } from "../../../src/wire/transport/hooks.js";
 import { takeWarnings, type Warnings } from "../../support/warnings.js";
 
@@ -97,4 +97,11 @@ it("each kind of hook warns once", async () => {
     tell(observed);
   }
   expect((await told()).map((message) => message.split(" ")[3])).toEqual(kinds.map(([kind]) => kind));
+});
+
+it("hooks that are not functions are refused by name, unless a condition has left them out", () => {
+  const connect = (hooks: object) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { hooks });
+  expect(() => connect({ onRetry: "x" })).toThrow(RequestError);
+  expect(() => connect({ onRetry: "x" })).toThrow("hooks.onRetry must be a function");
+  expect(() => connect({ onRetry: null, onBytes: false, onWait: undefined })).not.toThrow();
 });

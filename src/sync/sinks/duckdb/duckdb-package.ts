@@ -116,6 +116,7 @@ export async function withConnection<T>(
   const connection = await inDuckdb(where, instance.connect());
   const stop = onAbort(signal, () => connection.interrupt());
   try {
+    throwIfAborted(signal); // While it connected.
     return await inDuckdb(where, use(connection));
   } catch (reason) {
     throw signal?.aborted === true ? new CanceledError({ cause: reason }) : reason;

@@ -2,7 +2,6 @@ import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { CanceledError, RequestError } from "../../../base/errors/index.js";
 import { valueTypes } from "../../../base/postgres.js";
-import { MAX_TIMER_MS } from "../../../base/runtime/index.js";
 import { linkedController, onAbort, raceAbort } from "../../../base/signal/abort.js";
 import { createTurns, type Turns } from "../../../base/signal/turns.js";
 import { optionalPackage } from "../../optional-package.js";
@@ -168,11 +167,7 @@ export function surviveLoss(pool: Pool): void {
 
 function turnsOf(pool: Pool): PoolTurns {
   const known = pools.get(pool);
-  // A transaction ends by its signal, not by the time of a turn.
-  const turns = known ?? {
-    loading: createTurns(pool.options.max - 1, MAX_TIMER_MS),
-    spare: createTurns(1, MAX_TIMER_MS),
-  };
+  const turns = known ?? { loading: createTurns(pool.options.max - 1), spare: createTurns(1) };
   if (known === undefined) {
     pools.set(pool, turns);
     surviveLoss(pool);

@@ -4,7 +4,7 @@ import { type Status, StatusSchema } from "../../../../gen/client/google/rpc/sta
 import { BROKEN_COMPRESSION, UNEXPECTED_COMPRESSION } from "../../../base/errors/call-errors.js";
 import { RequestError } from "../../../base/errors/index.js";
 import { markConnecting } from "../../../base/errors/network-failure.js";
-import { decodeMessage } from "../../../base/input/decode.js";
+import { tryDecode } from "../../../base/input/decode.js";
 import { addFacts, brokenAnswerError, CallError, deadlineError, unsentError } from "../call-failure.js";
 
 const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded message/;
@@ -111,7 +111,7 @@ function nodeError(status: StatusObject, trailer: Headers, header = new Headers(
 
 function statusWithDetails({ metadata }: StatusObject): Status | undefined {
   const [bytes] = metadata.get("grpc-status-details-bin");
-  return Buffer.isBuffer(bytes) ? decodeMessage(StatusSchema, bytes) : undefined;
+  return Buffer.isBuffer(bytes) ? tryDecode(StatusSchema, bytes) : undefined;
 }
 
 /** Unescapes `; / ? : @ & = + $ , #` in a message. Some servers escape them, and grpc-js does not unescape them. */
