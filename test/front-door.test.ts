@@ -6,7 +6,7 @@ import { expect, test } from "@jest/globals";
  * How many test files take anything from inside `src/`, which is for those whose subject is an algorithm: parsers, codecs,
  * the order book, plans. Lower this number when a file leaves them; never raise it.
  */
-const INNER = 164;
+const INNER = 162;
 
 /** The other files that import modules of `src/`, by what they need of it. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
