@@ -64,6 +64,8 @@ interface Session {
   suspectAt: number;
   /** Whether it did not reply to a ping in time, or is being destroyed, so that it gets no more streams. */
   isRetired: boolean;
+  /** The ping that all requests await meanwhile: Node has at most ten of a session under way, and refuses more. */
+  proof?: Promise<boolean> | undefined;
 }
 
 /**
@@ -103,7 +105,7 @@ export function createSessions(
       const isSuspect = session.suspectAt > session.aliveAt;
       const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
       const replyMs = Math.min(pingReplyMs(pings.everyMs), isSuspect ? SUSPECT_PING_MS : connectMs / 2);
-      if ((isFresh && !isSuspect) || (await repliesToPing(session, replyMs))) {
+      if ((isFresh && !isSuspect) || (await provesAlive(session, replyMs))) {
         return session;
       }
       retire(session);
@@ -133,8 +135,8 @@ export function createSessions(
         if (!isWanted()) {
           throw new ConnectError("the call has ended", Code.Canceled);
         }
-        if (!hasCapacity(session)) {
-          continue; // Other calls have filled it meanwhile.
+        if (!acceptsStreams(session) || !hasCapacity(session)) {
+          continue; // It was given up, or filled by other calls, meanwhile.
         }
         try {
           const stream = session.http2.request(headers);
@@ -331,6 +333,13 @@ function keepAlive(session: Session, pings: Pings): void {
     }
   });
   http2.on("close", () => stopTimer());
+}
+
+function provesAlive(session: Session, withinMs: number): Promise<boolean> {
+  session.proof ??= repliesToPing(session, withinMs).finally(() => {
+    session.proof = undefined;
+  });
+  return session.proof;
 }
 
 async function repliesToPing(session: Session, withinMs: number): Promise<boolean> {

@@ -1,4 +1,5 @@
-import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
+import { once } from "node:events";
+import { type ClientHttp2Session, constants, type ServerHttp2Stream, type Settings } from "node:http2";
 import { afterEach, expect, it } from "@jest/globals";
 import { createSessions } from "../../../../src/wire/transport/grpc/http2-sessions.js";
 import { serveStreams, type TestServer } from "../../../support/servers.js";
@@ -86,4 +87,58 @@ it("sessions that are closed because of their input are destroyed when it has be
   expect(isDestroyed).toBe(false);
   await new Promise(setImmediate);
   expect(session?.destroyed).toBe(true);
+});
+
+it("many requests after a pause ping their connection once, and use it", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+  const sessions = sessionsWith(server, 50);
+  const request = async () => {
+    const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+    stream.resume().end();
+    await once(stream, "close");
+    return stream.rstCode;
+  };
+  await request();
+  await runtime.pass(51); // The connection is to be pinged before its next use.
+  // Node has at most ten pings of a connection under way.
+  expect(await Promise.all(Array.from({ length: 30 }, request))).toEqual(Array(30).fill(0));
+  expect(server.sessions.length).toBe(1);
+});
+
+it("a request is not sent on a connection that is given up while it comes to its turn", async () => {
+  const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+  const lost: number[] = [];
+  for (let steps = 0; steps < 12; steps += 1) {
+    const sessions = sessionsWith(server);
+    const first = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+    const { session } = first;
+    first.resume().end();
+    await once(first, "close");
+    let wasSent = false;
+    const open: ClientHttp2Session["request"] = Reflect.get(session ?? {}, "request").bind(session);
+    Object.assign(session ?? {}, {
+      request(...given: Parameters<ClientHttp2Session["request"]>) {
+        wasSent = true;
+        return open(...given);
+      },
+    });
+    const next = sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+    for (let step = 0; step < steps; step += 1) {
+      await undefined;
+    }
+    const wasSentBefore = wasSent;
+    session?.destroy();
+    const stream = await next;
+    let failure: unknown;
+    stream.on("error", (reason) => {
+      failure = reason;
+    });
+    stream.resume().end();
+    await once(stream, "close").catch(() => undefined);
+    if (!wasSentBefore && failure !== undefined) {
+      lost.push(steps);
+    }
+  }
+  expect(lost).toEqual([]);
 });
