@@ -77,7 +77,10 @@ function columnValues(
 }
 
 /** Returns a function that makes a column's value of the value of a field, which is a message, a list of them or a scalar. */
-function valueReader({ holds }: TableColumn, { message, enum: values }: DescField): (value: unknown) => Value {
+function valueReader(
+  { holds, nullable }: TableColumn,
+  { message, enum: values }: DescField,
+): (value: unknown) => Value {
   if (message !== undefined) {
     const json = (value: unknown) => (isMessage(value, message) ? toJson(message, value) : null);
     return (value) => (Array.isArray(value) ? value.map(json) : value === undefined ? undefined : json(value));
@@ -85,8 +88,8 @@ function valueReader({ holds }: TableColumn, { message, enum: values }: DescFiel
   if (values !== undefined && holds === "enum") {
     return (number) => values.value[Number(number)]?.name;
   }
-  const hasDefault = holds === "time" || holds === "id"; // Its 0 and its empty text are no value.
-  return (value) => (isScalar(value) && (value || !hasDefault) ? value : undefined);
+  const hasNone = nullable && (holds === "time" || holds === "id"); // Its 0 and its empty text are no value.
+  return (value) => (isScalar(value) && (value || !hasNone) ? value : undefined);
 }
 
 function isScalar(value: unknown): value is string | bigint | number | boolean {
