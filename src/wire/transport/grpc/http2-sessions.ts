@@ -64,7 +64,7 @@ interface Session {
   suspectAt: number;
   /** Whether it did not reply to a ping in time, or is being destroyed, so that it gets no more streams. */
   isRetired: boolean;
-  /** The ping that all requests await meanwhile: Node has at most ten of a session under way, and refuses more. */
+  /** The ping that all requests await meanwhile: Node has at most ten of a session in flight, and refuses more. */
   proof?: Promise<boolean> | undefined;
 }
 

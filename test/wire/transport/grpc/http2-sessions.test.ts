@@ -101,7 +101,7 @@ it("many requests after a pause ping their connection once, and use it", async (
   };
   await request();
   await runtime.pass(51); // The connection is to be pinged before its next use.
-  // Node has at most ten pings of a connection under way.
+  // Node has at most ten pings of a connection in flight.
   expect(await Promise.all(Array.from({ length: 30 }, request))).toEqual(Array(30).fill(0));
   expect(server.sessions.length).toBe(1);
 });
