@@ -1,8 +1,8 @@
-export function minBigint(a: bigint, b: bigint): bigint {
+export function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-export function maxBigint(a: bigint, b: bigint): bigint {
+export function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 

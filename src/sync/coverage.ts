@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { compareBigints, maxBigint, minBigint } from "../base/bigints.js";
+import { compareBigints, max, min } from "../base/bigints.js";
 import { SinkError } from "../base/errors/index.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import type { BlockRange } from "../data/history/segments.js";
@@ -81,14 +81,14 @@ export async function* matchLedger(
  */
 export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], range: BlockRange): BlockRange[] {
   const [first, last] = [segments[0], segments.at(-1)];
-  const fromBlock = maxBigint(blocks.fromBlock, range.fromBlock);
-  const toBlock = minBigint(blocks.toBlock, range.toBlock);
+  const fromBlock = max(blocks.fromBlock, range.fromBlock);
+  const toBlock = min(blocks.toBlock, range.toBlock);
   const parts =
     first === undefined || last === undefined
       ? [{ fromBlock, toBlock }]
       : [
-          { fromBlock, toBlock: minBigint(toBlock, first.fromBlock - 1n) },
-          { fromBlock: maxBigint(fromBlock, last.toBlock + 1n), toBlock },
+          { fromBlock, toBlock: min(toBlock, first.fromBlock - 1n) },
+          { fromBlock: max(fromBlock, last.toBlock + 1n), toBlock },
         ];
   return parts.filter((part) => part.fromBlock <= part.toBlock);
 }
@@ -109,7 +109,7 @@ export async function askedTables(sink: Pick<Sink, "entries" | "asked">): Promis
   for (const table of tableNames) {
     const start = asked.get(table);
     for await (const { fromBlock } of sink.entries(table)) {
-      found.set(table, start === undefined ? fromBlock : minBigint(start, fromBlock));
+      found.set(table, start === undefined ? fromBlock : min(start, fromBlock));
       break;
     }
     if (start !== undefined && !found.has(table)) {
@@ -343,7 +343,7 @@ function behind(query: CoverageQuery, { block, tables }: CompletePrefix): Covera
   for (const table of query.tables) {
     const start = query.asked?.get(table) ?? tables.get(table)?.fromBlock;
     if (start !== undefined) {
-      asked.set(table, maxBigint(start, block + 1n));
+      asked.set(table, max(start, block + 1n));
     }
   }
   return { ...query, history: { chainId, segments: left }, asked, behind: block };

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { maxBigint } from "../base/bigints.js";
+import { max } from "../base/bigints.js";
 import { RequestError, SinkError } from "../base/errors/index.js";
 import { isTransient } from "../base/errors/reaction.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../base/input/assert.js";
@@ -257,7 +257,7 @@ async function compare(
     const found = await sink.compareRows(entry, fetchOnce, signal);
     const sent = fetched[0]?.measures();
     if (part.fromBlock !== entry.fromBlock) {
-      const extra = maxBigint(0n, found.extra - (entry.rows - (sent?.rows ?? 0n))); // The other rows are of earlier blocks.
+      const extra = max(0n, found.extra - (entry.rows - (sent?.rows ?? 0n))); // The other rows are of earlier blocks.
       return { sameCsv: true, missing: found.missing, extra, fromBlock: part.fromBlock };
     }
     return { sameCsv: entry.sha256 === "" || sent?.sha256 === entry.sha256, ...found };

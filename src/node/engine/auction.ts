@@ -1,6 +1,6 @@
 import { type Order, Order_Status, Side, type Trade } from "../../../gen/vega/vega_pb.js";
+import { max, min } from "../../base/bigints.js";
 import type { ExecutionContext, MarketState } from "./engine-state.js";
-import { max, min } from "./fixed-point.js";
 import { applyTradeToPosition, emitPosition } from "./open-positions.js";
 import { deleteOrder, levelsOf, opposite, ordersAt, storeOrder, trueRemaining } from "./order-book.js";
 import { updateTrailingPrices } from "./stop-orders.js";

@@ -21,6 +21,7 @@ import {
   Withdrawal_Status,
   WithdrawalSchema,
 } from "../../../gen/vega/vega_pb.js";
+import { min } from "../../base/bigints.js";
 import { epochOf } from "../world/epochs.js";
 import {
   type AccountKey,
@@ -34,7 +35,7 @@ import {
   transferFunds,
 } from "./collateral.js";
 import type { ExecutionContext } from "./engine-state.js";
-import { min, ONE, parseFixedPoint } from "./fixed-point.js";
+import { ONE, parseFixedPoint } from "./fixed-point.js";
 
 export interface TransferFeeInput {
   readonly parameters: ReadonlyMap<string, string>;

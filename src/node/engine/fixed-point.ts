@@ -1,3 +1,5 @@
+import { min } from "../../base/bigints.js";
+
 /** Number of decimals in a fixed-point number: a factor, share or network parameter as an integer times {@link ONE}. */
 export const FIXED_POINT_DECIMALS = 18;
 
@@ -40,14 +42,6 @@ export function timesPowerOfTen(value: bigint, exponent: number): bigint {
   }
   const divisor = 10n ** BigInt(-exponent);
   return (value - (((value % divisor) + divisor) % divisor)) / divisor;
-}
-
-export function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-export function min(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }
 
 export function abs(value: bigint): bigint {

@@ -9,6 +9,7 @@ import {
   Side,
   TransferType,
 } from "../../../gen/vega/vega_pb.js";
+import { max, min } from "../../base/bigints.js";
 import { epochOf } from "../world/epochs.js";
 import {
   balanceOf,
@@ -19,7 +20,7 @@ import {
   transferFunds,
 } from "./collateral.js";
 import { type ExecutionContext, isContinuous, type MarketState } from "./engine-state.js";
-import { max, min, ONE, parseFixedPoint } from "./fixed-point.js";
+import { ONE, parseFixedPoint } from "./fixed-point.js";
 import { factoredAmount, volumeOf } from "./open-positions.js";
 import { trueRemaining } from "./order-book.js";
 import { fixedPointOf, riskFactorsOf } from "./risk-factors.js";

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { AccountType, type Position, PositionSchema, TransferType } from "../../../gen/vega/vega_pb.js";
+import { min } from "../../base/bigints.js";
 import {
   balanceOf,
   emitLedgerMovements,
@@ -11,15 +12,7 @@ import {
   transferFunds,
 } from "./collateral.js";
 import { type ExecutionContext, type MarketState, type PartyPosition, PRECISION } from "./engine-state.js";
-import {
-  abs,
-  divideRounded,
-  divideUp,
-  FIXED_POINT_DECIMALS,
-  min,
-  parseFixedPoint,
-  timesPowerOfTen,
-} from "./fixed-point.js";
+import { abs, divideRounded, divideUp, FIXED_POINT_DECIMALS, parseFixedPoint, timesPowerOfTen } from "./fixed-point.js";
 
 const PRECISION_DECIMALS = String(PRECISION).length - 1;
 

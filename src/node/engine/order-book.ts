@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Order, Order_Status, type PriceLevel, PriceLevelSchema, Side } from "../../../gen/vega/vega_pb.js";
+import { min } from "../../base/bigints.js";
 import type { Level, MarketState } from "./engine-state.js";
-import { clampUint64, min } from "./fixed-point.js";
+import { clampUint64 } from "./fixed-point.js";
 
 /** Returns the price levels of a side, best price first. */
 export function levelsOf(market: MarketState, side: Side): Level[] {

@@ -11,9 +11,10 @@ import {
   OrderSchema,
   PeggedOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
+import { max, min } from "../../base/bigints.js";
 import { openGeneralAccount } from "./collateral.js";
 import { type ExecutionContext, isContinuous, isOpen, type MarketState, trackExpiry } from "./engine-state.js";
-import { max, min, truncateToMicroseconds } from "./fixed-point.js";
+import { truncateToMicroseconds } from "./fixed-point.js";
 import {
   collectOrderMargin,
   emitMarginLevels,

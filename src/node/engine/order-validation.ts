@@ -6,8 +6,9 @@ import {
   PeggedReference,
   Side,
 } from "../../../gen/vega/vega_pb.js";
+import { max, min } from "../../base/bigints.js";
 import { isContinuous, isOpen, type MarketState } from "./engine-state.js";
-import { abs, MAX_INT64, max, min } from "./fixed-point.js";
+import { abs, MAX_INT64 } from "./fixed-point.js";
 import { volumeOf } from "./open-positions.js";
 import { trueRemaining } from "./order-book.js";
 

@@ -11,6 +11,7 @@ import {
   TradeSchema,
   TransferType,
 } from "../../../gen/vega/vega_pb.js";
+import { min } from "../../base/bigints.js";
 import {
   balanceOf,
   emitLedgerMovements,
@@ -21,7 +22,7 @@ import {
   transferFunds,
 } from "./collateral.js";
 import type { ExecutionContext, MarketState } from "./engine-state.js";
-import { min, parseFixedPoint, timesPowerOfTen } from "./fixed-point.js";
+import { parseFixedPoint, timesPowerOfTen } from "./fixed-point.js";
 import { applyTradeToPosition, emitPosition, factoredAmount } from "./open-positions.js";
 import {
   addToBook,
