@@ -5,46 +5,15 @@ import { isJsonObject } from "../wire/json/json-values.js";
 import { messageToJson } from "../wire/json/message-json.js";
 import { enumName } from "../wire/json/protobuf-json.js";
 import { checkColumnNames, unknownColumns } from "./columns.js";
-import { flag, type OptionValues, parsed, repeated, repeatedText } from "./declarations.js";
-import { type CommandContext, json, printable, writeOut } from "./output.js";
-import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
-import { parseCount, parseList } from "./parsers.js";
+import { list, type OptionValues } from "./declarations.js";
+import { type CommandContext, json, printable, writeJsonArray, writeOut } from "./output.js";
+import { type OutputFormat, outputFormat, outputOptions } from "./output-format.js";
 import { createProgress } from "./progress.js";
+import { amountOptions, columnsOption } from "./shared-options.js";
 import { LISTED, printTable, printWhole } from "./table.js";
 
 /** The options that choose how a listing is printed. */
-export const listingOptions = {
-  ...recordsOutput,
-  limit: parsed(
-    "<count>",
-    `maximum number of records (default: ${LISTED} on a terminal, otherwise no limit)`,
-    parseCount,
-    {
-      conflicts: ["all"],
-    },
-  ),
-  all: flag("list all records, even on a terminal"),
-  columns: parsed(
-    "<names>",
-    "columns to print, in this order, separated by commas: those of CSV, decimals.NAME, or those of the table",
-    parseList,
-  ),
-};
-
-/** The option of listings that have identifiers. */
-export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
-
-/** The option of listings by market. */
-export const marketFilter = repeatedText(
-  "<market>",
-  "only this market: its code, its ID, or the start of its ID; may be repeated",
-  { isFilter: true },
-);
-
-/** The option of listings by party. */
-export const partyFilter = repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated", {
-  isFilter: true,
-});
+export const listingOptions = { ...outputOptions, ...amountOptions, columns: columnsOption };
 
 /** How to see the columns and digits that a table of such a listing omits. */
 export const WIDE_ADVICE = "Use --wide or --json to print all.";
@@ -115,12 +84,11 @@ export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext
 
 /** Returns whether only the first records are listed, which is the default on a terminal. */
 function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
-  return out.isTTY === true && recordsFormat(options, { out }) === "table" && options.all !== true;
+  return out.isTTY === true && outputFormat(options, { out }) === "table" && options.all !== true;
 }
 
 /**
- * Prints records. A table or a single JSON object is printed when all records have arrived; lines of JSON or CSV are printed
- * as the records arrive.
+ * Prints records as they arrive; a table when all have arrived.
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
@@ -128,15 +96,29 @@ export async function printListing<M extends DescMessage>(
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
-  const format = recordsFormat(options, context);
+  const format = outputFormat(options, context);
   const type = withColumns(wholeType, options.columns, format);
   const max = options.limit ?? Number.POSITIVE_INFINITY;
   if (format === "table") {
     await printRecords(upTo(maxRecords(options, context) ?? max, nodes), type, options, context);
     return;
   }
+  if (format === "json") {
+    await writeJsonArray(
+      context,
+      mapped(upTo(max, nodes), (node) => recordJson(type, node)),
+      type.name,
+    );
+    return;
+  }
   for await (const text of formatRecords(upTo(max, nodes), type, format)) {
     await writeOut(context, text);
+  }
+}
+
+async function* mapped<T, R>(items: AsyncIterable<T>, map: (item: T) => R): AsyncGenerator<R> {
+  for await (const item of items) {
+    yield map(item);
   }
 }
 
@@ -153,7 +135,7 @@ async function* upTo<T>(max: number, nodes: AsyncIterable<T>): AsyncGenerator<T>
 
 async function printRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { header, ranked, advice, cells }: ListingType<M>,
+  { name, header, ranked, advice, cells }: ListingType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
@@ -167,6 +149,10 @@ async function printRecords<M extends DescMessage>(
   } finally {
     progress.end();
   }
+  if (rows.length === 0) {
+    notes.write(`No ${wordsOf(name)} match.\n`);
+    return;
+  }
   const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
   if (options.wide === true) {
     printWhole(header, shown, context);
@@ -176,6 +162,11 @@ async function printRecords<M extends DescMessage>(
   if (shown.length < rows.length) {
     notes.write(`Showing the first ${LISTED}. Use --all to list all records, or --limit to change the number.\n`);
   }
+}
+
+/** Returns the words of a name, as `stop orders` for `stopOrders`. */
+export function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** Converts a record to JSON, with its decimal numbers. */
@@ -194,24 +185,18 @@ export function recordJson<M extends DescMessage>(
 async function* formatRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
   type: ListingType<M>,
-  format: Exclude<OutputFormat, "table">,
+  format: "csv" | "jsonl",
 ): AsyncGenerator<string | Uint8Array> {
-  const { desc, name, header, chosen } = type;
+  const { desc, header, chosen } = type;
   if (format === "csv") {
     const columns = leaves(desc);
     yield* chosen === undefined
       ? encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns))
       : encodeCsv(header, chosenRows(nodes, chosen));
-  } else if (format === "jsonl") {
-    for await (const node of nodes) {
-      yield json(recordJson(type, node));
-    }
-  } else {
-    const list: JsonValue[] = [];
-    for await (const node of nodes) {
-      list.push(recordJson(type, node));
-    }
-    yield json({ [name]: list });
+    return;
+  }
+  for await (const node of nodes) {
+    yield json(recordJson(type, node));
   }
 }
 
@@ -280,9 +265,9 @@ export function valueName(desc: DescEnum, value: number): string {
 
 export function enumOption(placeholder: string, desc: DescEnum) {
   const names = desc.values.map(({ localName }) => localName);
-  return repeated(
+  return list(
     placeholder,
-    `filter by value: ${names.join(", ")}; may be repeated`,
+    `only records with this value: ${names.join(", ")}`,
     (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );

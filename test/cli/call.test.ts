@@ -164,7 +164,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
 
   it("writes the bytes of a body to a file, whole or not at all", async () => {
     const path = join(folder, `${transport}.csv`);
-    const out = ["--out", path];
+    const out = ["--to", path];
     expect(await ask("ExportLedgerEntries", "--set", "partyId=failing", ...out)).toMatchObject({
       code: 1,
       out: "",
@@ -188,7 +188,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
   });
 
   it("writes the bytes of a body to standard output, and then its failure", async () => {
-    const failed = await ask("ExportLedgerEntries", "--out", "-", "--set", "partyId=failing");
+    const failed = await ask("ExportLedgerEntries", "--to", "-", "--set", "partyId=failing");
     expect([failed.code, failed.out]).toEqual([1, "a,b\n1,2\n3"]);
     expect(failed.err).toMatch(/^tradewire: the node answered INTERNAL: the database is gone\n/);
   });
@@ -242,7 +242,7 @@ it("call takes no bytes of which a cut could not be seen", async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const { code, out, err } = await run(["call", "ExportLedgerEntries", "--out", "-", "--rest-url", url]);
+  const { code, out, err } = await run(["call", "ExportLedgerEntries", "--to", "-", "--rest-url", url]);
   expect([code, out]).toEqual([1, ""]);
   expect(err).toMatch(/^tradewire: the response has neither a length nor an end marker/);
   server.close();
@@ -304,8 +304,8 @@ it.each([
   [["ObserveTrades", "--all"], /has no pages: it returns a stream/],
   [["ListStopOrders", "--limit", "0"], /tradewire: --limit must be a positive whole number \(got "0"\)/],
   [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout applies to one call/],
-  [["ListStopOrders", "--out", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
-  [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--out cannot be combined with --all or --limit/],
+  [["ListStopOrders", "--to", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
+  [["ExportLedgerEntries", "--limit", "1", "--to", "x"], /--to cannot be combined with --all or --limit/],
   [
     ["ListStopOrders", "--timeout", "soon"],
     /tradewire: --timeout must be a duration, such as 500ms, 30s, 2m or 1h \(got "soon"\)/,

@@ -54,7 +54,7 @@ it.each([
     ["help", "sync", "st"],
     ["status", ":end"],
   ],
-  [["export", "--table", "trades", "--out", ""], [":files"]],
+  [["export", "--table", "trades", "--to", ""], [":files"]],
   [["export", "--table", "trades", "--tabl=trades"], [":end"]],
   [["segments", "gr"], [":end"]],
   [

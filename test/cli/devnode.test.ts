@@ -75,7 +75,7 @@ describe("tradewire devnode", () => {
   });
 
   it("makes blocks by itself", async () => {
-    await using node = await startCommandNode("--block-ms", "20");
+    await using node = await startCommandNode("--block-time", "20ms");
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
     let height = 0n;
     while (height < 42n) {

@@ -63,7 +63,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("prints a JSON object, and nothing else", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run([...options(transport, server), "--json", "--out", join(folder, "mine.zip")]);
+    const outcome = await run([...options(transport, server), "--json", "--to", join(folder, "mine.zip")]);
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(outcome.out.endsWith("}\n")).toBe(true);
     expect(JSON.parse(outcome.out)).toMatchObject({
@@ -76,28 +76,28 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("tells which check was made", async () => {
     await using server = await serveExport(wire, good());
-    const args = [...options(transport, server), "--verify", "structure", "--force", "--out", folder];
+    const args = [...options(transport, server), "--verify", "structure", "--force", "--to", folder];
     expect((await run(args)).err).toContain(", structure verified\n");
     expect(JSON.parse((await run([...args, "--json"])).out)).toMatchObject({ verified: "structure" });
   });
 
   it("makes the folder where the path ends in a separator", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run([...options(transport, server), "--out", `${join(folder, "a", "b")}/`]);
+    const outcome = await run([...options(transport, server), "--to", `${join(folder, "a", "b")}/`]);
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "a", "b", NAME)}\n` });
   });
 
   it("does not replace a file unless it is forced to", async () => {
     await using server = await serveExport(wire, good());
     await writeFile(join(folder, NAME), "mine");
-    const refused = await run([...options(transport, server), "--out", folder]);
+    const refused = await run([...options(transport, server), "--to", folder]);
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
       `tradewire: ${join(folder, NAME)}: file already exists\nChoose another name, or use --force to overwrite the file.\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
-    expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
+    expect(await run([...options(transport, server), "--to", folder, "--force"])).toMatchObject({ code: 0 });
     expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
   });
 
@@ -108,7 +108,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     ["SIGTERM", 143],
   ] as const)("ends on %s with nothing left in the folder, and with %d", async (signal, code) => {
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const { interrupt, ended } = startCommand([...options(transport, server), "--out", folder]);
+    const { interrupt, ended } = startCommand([...options(transport, server), "--to", folder]);
     await server.asked;
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
     interrupt(signal);
@@ -127,7 +127,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     const details = transport === "grpc" ? [told, silent] : [told, silent, other];
     const end = { code: Code.Internal, message: "segment 3 cannot be read", details };
     await using server = await serveExport(wire, { ...good(), end });
-    const { err } = await run([...options(transport, server), "--out", folder]);
+    const { err } = await run([...options(transport, server), "--to", folder]);
     const [summary, , ...lines] = err.trimEnd().split("\n");
     expect(summary).toBe("tradewire: the node answered INTERNAL: segment 3 cannot be read: no such range: 7");
     expect(lines.map((line): unknown => JSON.parse(line))).toEqual(details.slice(1));
@@ -137,14 +137,14 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     const details = [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 1, message: "\x1b[2J", inner: "x" }];
     const end = { code: Code.Internal, message: "segment 3 \x1b[31mis gone", details };
     await using server = await serveExport(wire, { ...good(), end });
-    const outcome = await run([...options(transport, server), "--out", folder]);
+    const outcome = await run([...options(transport, server), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toMatch(
       /^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone: {2}\[2J: x\nThe node failed\./,
     );
     expect(JSON.parse(outcome.err.split("\n  ")[1] ?? "")).toEqual(details[0]);
-    const machine = await run([...options(transport, server), "--out", folder, "--json"]);
+    const machine = await run([...options(transport, server), "--to", folder, "--json"]);
     expect(machine).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(machine.out)).toMatchObject({
       error: {
@@ -181,7 +181,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
       await server[Symbol.asyncDispose]();
       return server;
     });
-    const outcome = await run([...options(transport, { url }), "--out", folder]);
+    const outcome = await run([...options(transport, { url }), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
@@ -198,16 +198,16 @@ describe("tradewire export", () => {
     const script = { ...good(), chunks: [{ contentType: "application/zip", data: archive }] };
     await using server = await serveExport("grpc", script);
     const args = options("grpc", server).map((arg) => (arg === "trades" ? "TABLE_TRADES" : arg));
-    const missing = await run([...args, "--out", folder]);
+    const missing = await run([...args, "--to", folder]);
     expect(missing).toMatchObject({ code: 1, out: "" });
     expect(missing.err).toContain("the first chunk has no extensions\n");
-    expect(await run([...args, "--out", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
+    expect(await run([...args, "--to", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
   });
 
   it("refuses a file in the archive whose name would steer a terminal, and does not print it as it is", async () => {
     const hostile = await zipOf({ "a\x1b[2Jb.csv": Buffer.from("a\n") });
     await using server = await serveExport("grpc", good(hostile));
-    const outcome = await run([...options("grpc", server), "--out", folder]);
+    const outcome = await run([...options("grpc", server), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toContain("a\\u001b[2Jb.csv");
@@ -239,7 +239,7 @@ describe("tradewire export", () => {
     [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],
     [[...RANGE, "more"], "unexpected argument 'more'\nTo filter, use --table more."],
   ])("refuses %j", async (args, said) => {
-    const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);
+    const outcome = await run(["export", ...args, ...(args.includes("--to") ? [] : ["--to", folder])]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 2, out: "" });
     expect(outcome.err).toContain(said);
@@ -252,7 +252,7 @@ describe("tradewire export", () => {
       ...RANGE,
       "--grpc-url",
       "http://127.0.0.1:1",
-      "--out",
+      "--to",
       join(folder, "no", "x.zip"),
     ]);
     presentable(outcome);

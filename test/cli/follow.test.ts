@@ -85,7 +85,7 @@ describe("tradewire follow", () => {
   ] as const)("goes on with new segments until %s, and later from there", async (signal, exit) => {
     const before = (await all(4)).length;
     const file = join(folder, signal);
-    const running = startCommand(args("--cursor-file", file, "--poll", "50ms"));
+    const running = startCommand(args("--cursor-file", file, "--interval", "50ms"));
     const printed = printedBy(running);
     await printed(before);
     for (let block = 0; block < 10; block += 1) {

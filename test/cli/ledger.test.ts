@@ -46,7 +46,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints a JSON object, and replaces a file where it is forced to", async () => {
-    const args = ["--out", "mine.csv", "--json"];
+    const args = ["--to", "mine.csv", "--json"];
     const { code, out, err } = await ledger(good, ...args);
     expect([code, err]).toEqual([0, ""]);
     const saved = {
@@ -62,7 +62,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints rows in each format", async () => {
-    expect(await ledger(good, "--out", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
+    expect(await ledger(good, "--to", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
     expect(await ledger(good, "--output", "jsonl", "--columns", "note,quantity")).toMatchObject({
       code: 0,
       out: '{"note":null,"quantity":"12"}\n{"note":"a, \\"b\\"","quantity":"-3"}\n',
@@ -78,7 +78,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints the rows before a failure, marks CSV as cut, and tells the node's error", async () => {
-    const { code, out, err } = await ledger(failing, "--out", "-");
+    const { code, out, err } = await ledger(failing, "--to", "-");
     expect([code, out]).toEqual([1, 'vega_time,quantity,note\n2024-01-01 00:00:00+00,12,\n"']);
     expect(err).toContain("tradewire: the node answered INTERNAL: no ledger");
     const rows = await ledger(failing, "--output", "jsonl", "--columns", "quantity");
@@ -110,8 +110,8 @@ describe("tradewire ledger", () => {
       "tradewire: --from must be a Date, or Unix nanoseconds as a bigint of 64 bits (got 9999999999999999999)",
     ],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
-    [["--output", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
-    [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],
+    [["--output", "csv", "--to", "x.csv"], "--to, --force and --json apply only to a file, but rows are printed"],
+    [["--to", "-", "--force"], "--to, --force and --json apply only to a file, but rows are printed"],
   ])("refuses %j", async (args, message) => {
     const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], { cwd: folder });
     expect([code, out]).toEqual([2, ""]);

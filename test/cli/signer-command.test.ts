@@ -32,7 +32,7 @@ let args: string[];
 beforeEach(async () => {
   const keyFile = await writePrivately(at.folder, "key", `${seed}\n`);
   const policyFile = await writePrivately(at.folder, "policy.json", JSON.stringify(policy));
-  args = ["signer", "--policy", policyFile, "--key-file", keyFile, "--listen", at.socket, "--grpc-url", node.grpcUrl];
+  args = ["signer", "--policy", policyFile, "--key-file", keyFile, "--socket", at.socket, "--grpc-url", node.grpcUrl];
 });
 /** Starts a signer, and waits until it is ready. */
 async function startSigner(...more: readonly string[]): Promise<Running> {
@@ -46,7 +46,7 @@ const submit = (size: string, ...more: readonly string[]) => submitOrder(at, nod
 
 describe("a signer", () => {
   test("says who it is, signs, and ends in order", async () => {
-    const signer = await startSigner("--admin", at.admin);
+    const signer = await startSigner("--admin-socket", at.admin);
     expect(await signer.firstLine).toBe(
       `Signing with ${publicKey} for chain tradewire-devnet, active, by ${join(at.folder, "policy.json")}, on ${at.socket}, ${at.admin} for the operator.`,
     );
@@ -85,7 +85,7 @@ describe("a signer", () => {
   });
 
   test("is halted by anyone who can use it, and set free by the operator", async () => {
-    await startSigner("--admin", at.admin);
+    await startSigner("--admin-socket", at.admin);
     expect(await run(["signer", "mode", at.socket])).toMatchObject({ code: 0, out: "active\n" });
     expect(await run(["signer", "mode", at.socket, "halted", "--json"])).toMatchObject({
       code: 0,
@@ -121,7 +121,7 @@ describe("a signer", () => {
 
 describe("what is refused before a signer listens", () => {
   test("a missing policy or socket", async () => {
-    expect(await run(["signer", "--listen", at.socket])).toMatchObject({
+    expect(await run(["signer", "--socket", at.socket])).toMatchObject({
       code: 2,
       err: expect.stringContaining("a signer needs a policy and a socket"),
     });

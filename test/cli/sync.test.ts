@@ -312,7 +312,7 @@ describe("tradewire sync status and verify", () => {
       code: 1,
       err: expect.stringContaining("the histories diverge: duckdb:parted.duckdb"),
     });
-    expect(status.err).toContain("sync with replaceFrom (--replace-from) 31. Nothing was changed");
+    expect(status.err).toContain("sync with replaceFrom (--replace-from-block) 31. Nothing was changed");
     const inJson = await run([...args, "--json"], { cwd: folder });
     expect(inJson).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(inJson.out)).toMatchObject({ divergence: { entry: { table: "trades", fromBlock: "31" } } });

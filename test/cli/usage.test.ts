@@ -45,8 +45,8 @@ it.each([
   [["orders", "--limit", "-1"], /^tradewire: --limit must be a positive whole number \(got "-1"\)\n/],
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
-    ["follow", "--table", "trades", "--poll", "0"],
-    /^tradewire: --poll must be a duration from 1ms to 596h \(got "0"\)\n$/,
+    ["follow", "--table", "trades", "--interval", "0"],
+    /^tradewire: --interval must be a duration from 1ms to 596h \(got "0"\)\n$/,
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],

@@ -183,7 +183,7 @@ function again(maxMs, act) {
 /** The local node, which can be killed and started again. */
 async function startLocalNode(folder) {
   const ports = { grpcPort: await freePort(), restPort: await freePort() };
-  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-ms", "100"];
+  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-time", "100ms"];
   let node = await startNode(ports, folder, args);
   return {
     port: ports.grpcPort,

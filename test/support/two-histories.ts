@@ -28,7 +28,7 @@ export async function expectOneOfTwoHistories(makeSink: () => Sink): Promise<voi
     expect(refused).toBeInstanceOf(DivergenceError);
     // By the mark of the history, or, if the other sync has loaded units already, by these.
     expect(String(refused)).toMatch(/the histories diverge: .*(ends? with block|but the node has segment)/);
-    expect(String(refused)).toMatch(/To replace the history .* replaceFrom \(--replace-from\)/);
+    expect(String(refused)).toMatch(/To replace the history .* replaceFrom \(--replace-from-block\)/);
     await expectWhole(winner);
     expect(await sync(winner)).toMatchObject({ units: 0, failed: [] });
 

@@ -32,7 +32,7 @@ it("changes nothing where histories part, and takes the other one where that is 
   expect(parted).toBeInstanceOf(DivergenceError);
   expect(parted).toMatchObject({
     message: expect.stringMatching(
-      /json-lines:.* 41 to 50 of trades.*node has segment .*\n.*replaceFrom \(--replace-from\) 41/,
+      /json-lines:.* 41 to 50 of trades.*node has segment .*\n.*replaceFrom \(--replace-from-block\) 41/,
     ),
   });
   expect(await readRows(syncing.folder, "blocks")).toEqual(rows);

@@ -38,7 +38,7 @@ export const ERROR_CODES = {
     cause:
       "An option of the client, an environment variable or a key of the configuration file is invalid or contradicts another one, a certificate or key file does not contain PEM, or a configuration file that you did not name would determine where a secret is sent. The first line lists each invalid value and its source.",
     advice:
-      "Correct the values. `tradewire config` prints the effective values and their sources, and docs/configuration.md lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
+      "Correct the values. `tradewire config` prints the effective values and their sources, and configuration.md in the documentation lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
     example:
       "the configuration is invalid: timeouts.callMs must be a whole number of milliseconds from 1 to 2147483647 (got 0)",
   },

@@ -304,7 +304,7 @@ function numbersOf(desc: DescEnum): ReadonlyMap<string, number> {
 }
 
 function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): RequestError {
-  const names = desc.values.map(({ name }) => name);
+  const names = desc.values.map(({ localName }) => localName);
   const near = typeof value === "string" ? closestName(value, [...numbersOf(desc).keys()]) : undefined;
   const advice = `${near === undefined ? "" : `Did you mean ${near}? `}Valid values: ${names.join(", ")}.`;
   return invalidValueError(path, value, `a value of ${desc.typeName}`, advice);

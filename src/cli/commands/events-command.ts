@@ -16,39 +16,36 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../base/errors/error-text.js";
 import { isBytes } from "../../base/input/assert.js";
+import { unixMs } from "../../base/runtime/index.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { parseEventType } from "../../trade/live/event-types.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { defineCommand, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
+import { defineCommand, flag, list, negatedFlag, type OptionValues } from "../declarations.js";
+import { clock } from "../formatting.js";
 import { valueName } from "../listing.js";
-import { type CommandContext, json, printable, writeOut } from "../output.js";
-import { eventsOutput } from "../output-format.js";
-import { parseCount } from "../parsers.js";
+import { type CommandContext, json, printable, widthOf, writeOut } from "../output.js";
+import { eventsOutput, printsJsonLines } from "../output-format.js";
 import { type Assets, balanceText, createAssets } from "../records/assets.js";
 import { createNames, type Names } from "../records/record-names.js";
 import { stopOrderDecimals, triggerText } from "../records/record-types.js";
+import { amountOptions, chainIdOption, marketOption, partyOption, wideOption } from "../shared-options.js";
+import { shortened } from "../table.js";
 
 const eventsOptions = {
-  type: repeated(
-    "<type>",
-    "only events of this type, such as order, trade, transactionResult; may be repeated",
-    parseEventType,
-    { completions: () => ({ values: eventTypes }), isFilter: true },
-  ),
-  party: text("<id>", "only events of this party: its ID, or the start of it", { isFilter: true }),
-  market: text("<market>", "only events of this market: its code, its ID, or the start of its ID", { isFilter: true }),
+  type: list("<type>", "only events of this type, such as order, trade, transactionResult", parseEventType, {
+    completions: () => ({ values: eventTypes }),
+    isFilter: true,
+  }),
+  party: partyOption,
+  market: marketOption,
   lifecycle: flag("with --type order: also print canceled and expired orders, as order events"),
   ...eventsOutput,
-  output: {
-    ...eventsOutput.output,
-    description: "one readable line or one JSON object per event (default: table on a terminal, otherwise jsonl)",
-  },
-  wide: flag("print full IDs"),
-  limit: parsed("<count>", "stop after this many events", parseCount),
+  wide: wideOption,
+  limit: amountOptions.limit,
   reconnect: negatedFlag("exit with an error when the connection is lost"),
-  chainId: text("<id>", "chain that the events must belong to"),
+  chainId: chainIdOption,
   ...clientOptions,
 };
 
@@ -60,8 +57,7 @@ export const addEvents = defineCommand(eventsOptions, runEvents);
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
   const { type: types, party, market, limit = Number.POSITIVE_INFINITY, reconnect } = options;
   const lifecycle = options.lifecycle === true;
-  const isTable = options.output === undefined ? context.out.isTTY === true : options.output === "table";
-  const format = isTable && options.json !== true ? "table" : "jsonl";
+  const format = printsJsonLines(options, context) ? "jsonl" : "table";
   if (format === "table" && !lifecycle && types !== undefined && missesEnds(types)) {
     context.notes.write("tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n");
   }
@@ -88,7 +84,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
       await names.loadIfOffered(marketOf(item));
     }
     const assets = format === "table" && item.kind === "account" ? await assetsFor(item.value.asset) : NO_ASSETS;
-    const shown = { names, assets, id };
+    const shown = { names, assets, id, width: isWide ? Number.POSITIVE_INFINITY : widthOf(context) };
     await writeOut(context, format === "table" ? eventLine(item, desc, shown) : json(eventJson(item, desc)));
     left -= 1;
     if (left <= 0) {
@@ -137,6 +133,8 @@ interface Shown {
   readonly names: Names;
   readonly assets: Assets;
   readonly id: (text: string) => string;
+  /** The maximum length of a line. */
+  readonly width: number;
 }
 
 function marketOf({ kind, value }: LiveEvent): string {
@@ -155,17 +153,18 @@ function marketOf({ kind, value }: LiveEvent): string {
 }
 
 /**
- * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, prices
+ * Formats an event as a line for a person: the time at which it arrived, its block, type, transaction and content. Codes are shown by name, prices
  * and sizes in the decimals of their market, balances in those of their asset.
  */
 function eventLine(event: LiveEvent, desc: DescMessage, shown: Shown): string {
   const columns = [
+    clock(new Date(unixMs()).toISOString()),
     String(event.block).padStart(BLOCK_WIDTH),
     event.kind.padEnd(TYPE_WIDTH),
     shown.id(event.txHash).padEnd(TX_WIDTH),
     about(event, desc, shown).join(" "),
   ];
-  return `${printable(columns.join("  ").trimEnd())}\n`;
+  return `${shortened(printable(columns.join("  ").trimEnd()), shown.width)}\n`;
 }
 
 function about(event: LiveEvent, desc: DescMessage, shown: Shown): string[] {

@@ -4,17 +4,17 @@ import { RequestError } from "../../base/errors/index.js";
 import type { Outcome } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { defineCommand, type OptionValues, parsed, text } from "../declarations.js";
+import { defineCommand, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, EXIT, type OutputContext, printable, Reported } from "../output.js";
-import { type OutputFormat, printReport, resultFormat, resultOutput } from "../output-format.js";
-import { parseDuration } from "../parsers.js";
+import { type OutputFormat, outputFormat, outputOptions, printReport } from "../output-format.js";
+import { chainIdOption, waitOption } from "../shared-options.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const outcomeOptions = {
   signed: text("<file>", "the signed transaction, as `sign` prints it; also finds the records that it created, by ID"),
-  wait: parsed("<duration>", "maximum time in total, such as 10s, 2m (default: 30s)", parseDuration),
-  chainId: text("<id>", "chain that the node must be on"),
-  ...resultOutput,
+  wait: waitOption("(default: 30s)"),
+  chainId: chainIdOption,
+  ...outputOptions,
   ...clientOptions,
 };
 
@@ -27,8 +27,11 @@ export const addOutcome = defineCommand(
     context.output.role = "answer";
     const sent = await sentTransaction(hash, options, context);
     await using client = commandClient(options, context);
-    const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
-    await printOutcome(outcome, context, { format: resultFormat(options) });
+    const outcome = await client.outcome(sent, {
+      timeoutMs: options.wait === true ? undefined : options.wait,
+      signal: context.signal,
+    });
+    await printOutcome(outcome, context, { format: outputFormat(options, context) });
   },
 );
 

@@ -27,7 +27,7 @@ import { submissionTypes } from "../../trade/transaction/submission.js";
 import { firstUrl } from "../../wire/config/config-schema.js";
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
-import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
+import { clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
 import {
   addOptions,
@@ -36,14 +36,13 @@ import {
   flag,
   flagOf,
   type OptionValues,
-  parsed,
   text,
   withDefault,
 } from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { durationParser } from "../parsers.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { chainIdOption, chainIdPrefixOption, dryRunOption, waitOption } from "../shared-options.js";
 import {
   commandSigner,
   keyFileOption,
@@ -58,41 +57,36 @@ import { printOutcome } from "./outcome-command.js";
 const signingOptions = {
   keyFile: keyFileOption,
   signer: signerOption,
-  type: withDefault(
+  reply: withDefault(
     choice<SubmissionType>(
-      "<type>",
+      "<when>",
       "when the node replies: sync (after its check), async (immediately) or commit (after the block)",
       ["sync", "async", "commit"],
     ),
     "sync",
   ),
-  txVersion: withDefault(
-    choice("<version>", "transaction version", ["TX_VERSION_V3", "TX_VERSION_V2"]),
-    "TX_VERSION_V3",
-  ),
-  chainIdPrefix: chainIdPrefixOption("submit the chain ID before the input data, or only sign it"),
+  txVersion: withDefault(choice("<version>", "transaction version", ["V3", "V2"]), "V3"),
+  chainIdPrefix: chainIdPrefixOption,
   chainId: chainIdOption,
 };
 
 const signOptions = { ...signingOptions, ...clientOptions };
 
 const submitOptions = {
-  dryRun: flag("print the request body instead of submitting it"),
+  dryRun: dryRunOption,
   check: flag("ask the node to check the transaction without submitting it; this uses up a signed transaction"),
   yes: flag("with --check: use up a signed transaction without asking"),
-  wait: parsed<number | true>(
-    "[duration]",
-    "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",
-    durationParser("Use a duration, such as --wait=30s, or put --wait after the file."),
-    { conflicts: ["dryRun", "check"] },
-  ),
+  wait: {
+    ...waitOption("(default: as long as the network can accept the transaction)"),
+    conflicts: ["dryRun", "check"],
+  },
   journal: text(
     "<file>",
     "write the command to this journal before sending it, and retry until its outcome is final; needs --intent",
-    { conflicts: ["dryRun", "check", "wait", "type"] },
+    { conflicts: ["dryRun", "check", "wait", "reply"] },
   ),
   intent: text("<id>", "ID of the command in the journal: a command with the same ID is never executed twice"),
-  ...resultOutput,
+  ...outputOptions,
   ...signOptions,
 };
 
@@ -198,12 +192,12 @@ async function submit(task: SubmitTask): Promise<void> {
     },
     object: () => ({ ...result, tid }),
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 }
 
 /** Submits a command as an intent, and prints how it ended. */
 async function submitIntent({ client, input, options, context }: SubmitTask): Promise<void> {
-  const { journal: path, intent: id, chainIdPrefix, txVersion: version } = options;
+  const { journal: path, intent: id, chainIdPrefix, txVersion } = options;
   if (path === undefined || id === undefined) {
     throw new RequestError("--journal and --intent must be used together", {
       advice: "Set --journal to the journal file, and --intent to the ID of the command in it.",
@@ -217,7 +211,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   const { signal, out } = context;
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
-  await using orders = client.orders({ signer, journal, chainIdPrefix, version });
+  await using orders = client.orders({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
   const settled = await orders.submit(input.command, { id, signal });
   const { status, txHash, block, evidence, reason } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
@@ -228,7 +222,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
     },
     object: () => settled,
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
   if (status !== "executed") {
     throw new Reported(EXIT.failure);
   }
@@ -253,7 +247,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
     throw noteUnsent(reason, !isSending || isUnsent(reason), context);
   });
   notes.write(hashDifference(sent));
-  await printOutcome(sent.outcome, context, { format: resultFormat(options), more: { tid } });
+  await printOutcome(sent.outcome, context, { format: outputFormat(options, context), more: { tid } });
 }
 
 /** Signs a transaction, unless it is already signed, and notes which one is submitted, and to which node. */
@@ -339,7 +333,7 @@ async function check(
     },
     object: () => ({ success, code, data, log, tid }),
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 }
 
 /** Returns the URL that a command calls first. */
@@ -384,7 +378,12 @@ async function signedRequest(
   readCommand(input.command); // An invalid command is refused even without a key.
   await using signer = await commandSigner(options, context);
   await onSign(signer);
-  const { chainIdPrefix, txVersion: version, type } = options;
-  const tx = await client.signCommand(input.command, { signer, signal: context.signal, chainIdPrefix, version });
-  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });
+  const { chainIdPrefix, txVersion, reply } = options;
+  const tx = await client.signCommand(input.command, {
+    signer,
+    signal: context.signal,
+    chainIdPrefix,
+    version: `TX_VERSION_${txVersion}`,
+  });
+  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[reply] });
 }

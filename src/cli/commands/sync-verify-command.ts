@@ -6,7 +6,7 @@ import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { createDisplay } from "../progress.js";
 import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
@@ -14,7 +14,7 @@ import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 const verifyOptions = {
   deep: flag("fetch each unit again, and compare every value"),
   repair: flag("reload units that do not match"),
-  ...resultOutput,
+  ...outputOptions,
   ...targetOptions,
   ...rangeOptions,
   ...clientOptions,
@@ -75,7 +75,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       return { ...found, ...(repaired && { repaired: { ...repaired, failed } }) };
     },
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
   const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
   const isIncomplete = found.gaps.length > 0 || (found.missing ?? 0n) > 0n;
   if (

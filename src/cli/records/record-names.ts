@@ -127,7 +127,12 @@ export function marketCode({ tradableInstrument }: Market): string {
  *
  * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
  */
-export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {
+async function findId(
+  text: string,
+  ids: AsyncIterable<string> | Iterable<string>,
+  what: string,
+  advice: string,
+): Promise<string> {
   if (FULL_ID.test(text)) {
     return text.toLowerCase();
   }
@@ -150,6 +155,45 @@ export async function findId(text: string, ids: AsyncIterable<string>, what: str
     );
   }
   return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });
+}
+
+/** Records that have identifiers. */
+interface NamedRecords<T> {
+  /** What a record is, for errors. */
+  readonly what: string;
+  readonly idOf: (node: T) => string;
+  readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
+  /** Reads the record with a full identifier, if the node can do so. */
+  readonly get?: (id: string) => Promise<T>;
+}
+
+/**
+ * Finds the records that the user named by their identifiers, or by the starts of them.
+ *
+ * @throws {@link RequestError} as {@link findId} does
+ */
+export async function* findRecords<T>(
+  texts: readonly string[],
+  { what, idOf, list, get }: NamedRecords<T>,
+): AsyncGenerator<{ readonly node: T }> {
+  const listed = new Map<string, T>();
+  const advice = "Use all 64 digits of its ID, and check the other options.";
+  for (const text of texts) {
+    if (get !== undefined && FULL_ID.test(text)) {
+      yield { node: await get(text.toLowerCase()) };
+      continue;
+    }
+    if (listed.size === 0) {
+      for await (const { node } of list(MAX_NAMED + 1)) {
+        listed.set(idOf(node).toLowerCase(), node);
+      }
+    }
+    const node = listed.get(await findId(text, listed.keys(), what, advice));
+    if (node === undefined) {
+      throw new RequestError(`no ${what} has the ID ${JSON.stringify(text)}`, { advice });
+    }
+    yield { node };
+  }
 }
 
 /** Returns the digits of the start of an identifier, without the ellipsis of tables; undefined if they name none. */

@@ -42,8 +42,8 @@ export function parseEventType(name: string, where: string): EventType {
     option: where,
     advice:
       similar === undefined
-        ? `Use one of ${eventTypes.slice(0, 5).join(", ")} and so on. docs/live.md lists all types.`
-        : `Did you mean ${similar}? docs/live.md lists all types.`,
+        ? `Use one of ${eventTypes.slice(0, 5).join(", ")} and so on. live.md in the documentation lists all types.`
+        : `Did you mean ${similar}? live.md in the documentation lists all types.`,
   });
 }
 

@@ -659,7 +659,7 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
   const [only = "TW_CONFIGURATION"] = codes.size === 1 ? codes : [];
   throw new RequestError(`the configuration is invalid: ${problems.map(({ text }) => text).join("; ")}`, {
     errorCode: only,
-    advice: `${suggestionText(problems.flatMap(({ near }) => near ?? []))}Correct these values. docs/configuration.md lists all keys.`,
+    advice: `${suggestionText(problems.flatMap(({ near }) => near ?? []))}Correct these values. configuration.md in the documentation lists all keys.`,
   });
 }
 
