@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
-import { Client } from "undici/index.js";
+// The package itself would load all of it, which takes three times as long.
+import Client from "undici/lib/dispatcher/client.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../../base/signal/collections.js";
