@@ -117,14 +117,14 @@ export {
 } from "./trade/guard/policy.js";
 export type { IntentEnding } from "./trade/intent/entries.js";
 export { openFileJournal } from "./trade/intent/file-journal.js";
-export type { EntryPlace, Journal } from "./trade/intent/journal.js";
 export type {
-  Orders,
-  OrdersOptions,
+  Intents,
+  IntentsOptions,
   ResumedIntent,
   SettleOptions,
   SubmitIntentOptions,
-} from "./trade/intent/orders.js";
+} from "./trade/intent/intents.js";
+export type { EntryPlace, Journal } from "./trade/intent/journal.js";
 export {
   type JournalConnection,
   type JournalPool,

@@ -29,7 +29,7 @@ import { requireDeployedOrder } from "../data/listing/pagination.js";
 import { createPaging, type Paging } from "../data/listing/paging.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { createGuard, type Guard, type GuardOptions } from "../trade/guard/guard.js";
-import { createOrders, type Orders, type OrdersOptions } from "../trade/intent/orders.js";
+import { createIntents, type Intents, type IntentsOptions } from "../trade/intent/intents.js";
 import type { LeasesOptions } from "../trade/lease/lease-options.js";
 import { createLeases, type Leases } from "../trade/lease/leases.js";
 import { createBlockWatch } from "../trade/live/block-watch.js";
@@ -150,10 +150,10 @@ export interface Client
    *
    * @example
    * await using journal = await openFileJournal("orders.journal");
-   * await using orders = client.orders({ signer, journal });
-   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   * await using intents = client.intents({ signer, journal });
+   * const { status } = await intents.submit(command, { id: "rebalance-17", validForBlocks: 20 });
    */
-  orders(options: OrdersOptions): Orders;
+  intents(options: IntentsOptions): Intents;
   /**
    * Creates leases: when the program no longer renews them, orders expire and the network closes positions. They need a
    * data node, and a node that streams events.
@@ -284,7 +284,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createEvents(live),
     ...transactions,
     ...outcomes,
-    orders: (ordersOptions) => createOrders(sending, ordersOptions),
+    intents: (intentsOptions) => createIntents(sending, intentsOptions),
     leases: (leasesOptions) => createLeases({ ...sending, accounts: client }, leasesOptions),
     guard: async (guardOptions) =>
       createGuard(

@@ -217,8 +217,8 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   const { signal, out } = context;
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
-  await using orders = client.orders({ signer, journal, chainIdPrefix, version });
-  const settled = await orders.submit(input.command, { id, signal });
+  await using intents = client.intents({ signer, journal, chainIdPrefix, version });
+  const settled = await intents.submit(input.command, { id, signal });
   const { status, txHash, block, evidence, reason } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;

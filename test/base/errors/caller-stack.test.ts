@@ -83,10 +83,10 @@ const calls: Record<string, (client: Client) => Promise<unknown>> = {
   "submitTransaction, executed": async (client) =>
     client.submitTransaction({ tx: await transaction }, { until: "executed" }),
   outcome: (client) => client.outcome(id, { signal: AbortSignal.abort() }),
-  orders: async (client) => {
+  intents: async (client) => {
     await using journal = await openFileJournal(join(folder, "orders.journal"));
-    await using orders = client.orders({ signer: await signer, journal });
-    await orders.submit(command, { id: "a", validForBlocks: 20 });
+    await using intents = client.intents({ signer: await signer, journal });
+    await intents.submit(command, { id: "a", validForBlocks: 20 });
   },
   leases: async (client) => {
     await using leases = client.leases({ signer: await signer, leaseMs: 15_000 });
