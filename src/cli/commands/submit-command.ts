@@ -52,7 +52,7 @@ import {
   signerOption,
   type TransactionInput,
 } from "../transaction-input.js";
-import { printOutcome } from "./outcome-command.js";
+import { partLines, printOutcome } from "./outcome-command.js";
 
 /** The options that decide how a command is signed. */
 const signingOptions = {
@@ -219,12 +219,12 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   await using journal = await openFileJournal(path);
   await using intents = client.intents({ signer, journal, chainIdPrefix, version });
   const settled = await intents.submit(input.command, { id, signal });
-  const { status, txHash, block, evidence, reason } = settled;
+  const { status, txHash, block, evidence, reason, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   const report = {
     table() {
-      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n`);
+      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n${partLines(parts)}`);
     },
     object: () => settled,
   };

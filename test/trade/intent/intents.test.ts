@@ -58,9 +58,13 @@ const clientOf = (node: Devnode, url = node.grpcUrl) =>
 
 /** How many orders that were executed so far have a reference. */
 async function countOrders(client: Client, reference: string): Promise<number> {
+  return (await orderIds(client, reference)).length;
+}
+
+async function orderIds(client: Client, reference: string): Promise<(string | undefined)[]> {
   await committed(client);
   const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference } });
-  return orders?.edges.length ?? 0;
+  return orders?.edges.map(({ node }) => node?.id) ?? [];
 }
 
 const journalFile = () => openFileJournal(join(folder, "orders.journal"));
@@ -137,9 +141,11 @@ describe("an intent", () => {
       block: expect.any(BigInt),
       evidence: "result",
       reason: undefined,
+      orderId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      parts: [{ path: "", status: "executed", reason: undefined, brings: "order", id: first.orderId }],
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toEqual(first);
-    expect(await countOrders(client, "one")).toBe(1);
+    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(first);
+    expect(await orderIds(client, "one")).toEqual([first.orderId]);
     expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
   });
 
@@ -324,7 +330,28 @@ describe("an intent", () => {
     await using started = await start();
     const { intents } = started;
     const late = order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
-    expect(await intents.submit(late, { id: "late" })).toMatchObject({ status: "failed", evidence: "result" });
+    const { reason, ...settled } = await intents.submit(late, { id: "late" });
+    expect(settled).toMatchObject({ status: "failed", evidence: "result", parts: [{ status: "failed", reason }] });
+  });
+
+  it("of a batch names the orders of its parts, and which of them failed, also when it is read again", async () => {
+    await using started = await start();
+    const { client, intents } = started;
+    const submissions = [order("first"), order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n })].flatMap(
+      (each) => (each.case === "orderSubmission" ? [each.value] : []),
+    );
+    const batch: CommandInit = { case: "batchMarketInstructions", value: { submissions } };
+    const settled = await intents.submit(batch, { id: "batch" });
+    const [id] = await orderIds(client, "first");
+    expect(settled).toMatchObject({
+      status: "partial",
+      orderId: undefined,
+      parts: [
+        { path: "submissions[0]", status: "executed", reason: undefined, brings: "order", id },
+        { path: "submissions[1]", status: "failed", reason: expect.any(String), brings: "order" },
+      ],
+    });
+    expect(await intents.submit(batch, { id: "batch" })).toStrictEqual(settled);
   });
 
   it("fails if the node refuses it when it is sent first", async () => {
@@ -338,8 +365,9 @@ describe("an intent", () => {
       status: "failed",
       evidence: "refusal",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+      parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toEqual(rejected);
+    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(rejected);
   });
 
   // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
@@ -383,13 +411,11 @@ describe("an intent", () => {
     await using client = clientOf(node);
     await using journal = await journalFile();
     await using intents = client.intents({ signer, journal });
-    const resumed = new Map<string, string>();
-    for await (const { id, status } of intents.resume()) {
-      resumed.set(id, status);
+    for await (const { id, ...settled } of intents.resume()) {
+      const [orderId, ...more] = await orderIds(client, id);
+      expect(more).toEqual([]);
+      expect(settled).toMatchObject({ status: "executed", orderId, parts: [{ status: "executed", id: orderId }] });
     }
-    expect(resumed.get("unsent")).toBe("executed");
-    expect(await countOrders(client, "unsent")).toBe(1);
-    expect(await countOrders(client, "sent")).toBe(1);
     expect(await journal.open()).toEqual([]);
   });
 
@@ -442,31 +468,37 @@ describe("an intent", () => {
       rejected: stop({ risesAbove: { ...half, ...past } }),
       unsent: stop({ risesAbove: half }),
     };
-    const stopOrders = async (client: Client) =>
-      (await client.service(TradingDataService).listStopOrders({ filter: { partyIds: [signer.publicKey] } })).orders
-        ?.edges.length;
+    const stopOrders = async (client: Client) => {
+      const filter = { partyIds: [signer.publicKey] };
+      const { orders } = await client.service(TradingDataService).listStopOrders({ filter });
+      return orders?.edges.map(({ node }) => node?.stopOrder?.id) ?? [];
+    };
     {
       await using client = clientOf(node);
       await client.sendCommand(order("first"), { signer, until: "executed" }); // A party needs an order, or a position.
     }
-    await crash(node, signer, commands, async (client) => (await stopOrders(client)) === 4);
+    await crash(node, signer, commands, async (client) => (await stopOrders(client)).length === 4);
     await using client = clientOf(node);
     await using journal = await journalFile();
     await using intents = client.intents({ signer, journal });
     const resumed: Record<string, unknown> = {};
+    const ids: unknown[] = [];
     for await (const { id, ...ending } of intents.resume({ timeoutMs: 20_000 })) {
       resumed[id] = ending;
+      ids.push(...("parts" in ending ? ending.parts.map((part) => part.id) : []));
     }
     const reason = "REJECTION_REASON_EXPIRY_IN_THE_PAST";
     expect(resumed).toMatchObject({
       one: { status: "executed", evidence: "records" },
-      pair: { status: "executed", evidence: "records" },
-      rejected: { status: "failed", evidence: "records", reason },
+      pair: { status: "executed", evidence: "records", parts: [{ path: "fallsBelow" }, { path: "risesAbove" }] },
+      rejected: { status: "failed", evidence: "records", reason, parts: [{ status: "failed", reason }] },
       unsent: { status: "executed" },
     });
     expect(await journal.open()).toEqual([]);
     await committed(client);
-    expect(await stopOrders(client)).toBe(5);
+    const listed = await stopOrders(client);
+    expect(listed).toHaveLength(5);
+    expect(ids.toSorted()).toEqual(listed.toSorted());
   });
 
   it.each([
