@@ -182,7 +182,7 @@ function orderOf({ after, newestFirst }: ListOptions<never>) {
   return { after, newestFirst };
 }
 
-function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
+export function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
   return node.stopOrder !== undefined;
 }
 
