@@ -40,7 +40,8 @@ import { createOutcomes, type Outcomes } from "../trade/live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../trade/live/transaction-results.js";
 import { type Accounts, createAccounts } from "../trade/market/account.js";
 import { type Books, createBooks } from "../trade/market/book.js";
-import { createUnits, type Units } from "../trade/market/market-units.js";
+import { createUnits, type UnitsOfMarkets } from "../trade/market/market-units.js";
+import { createRecordListings, type RecordListings } from "../trade/market/record-listings.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../trade/transaction/halting-transaction.js";
 import { createRecentBlocks, type RecentBlocks } from "../trade/transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../trade/transaction/transactions.js";
@@ -64,7 +65,8 @@ export interface Client
     Events,
     TransactionResults,
     Following,
-    Units,
+    UnitsOfMarkets,
+    RecordListings,
     Books,
     Accounts,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
@@ -277,8 +279,9 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     }),
     ...paging,
     ...createListings(data, listRecords, failing, requireOrder),
+    ...createRecordListings(serviceClient, paging.records, listRecords),
     ...createTransactionResults(live),
-    ...createUnits(serviceClient, failing),
+    ...createUnits(serviceClient, paging.records, failing),
     ...createAccounts(live),
     ...createBooks(live),
     ...createEvents(live),

@@ -313,8 +313,46 @@ const reading: Readonly<Record<string, Door>> = {
     (client, ...given) => client.listStopOrders(...given),
   ),
   stopOrders: door(
-    () => [{ headers, timeoutMs, pageSize: 50, filter: { ...party, dateRange: range } }],
-    (client, given) => all(client.stopOrders(given)),
+    () => [
+      { parties: [...party.partyIds], since: range.startTimestamp, until: range.endTimestamp },
+      { headers, timeoutMs, pageSize: 50 },
+    ],
+    (client, ...given) => all(client.stopOrders(...given)),
+  ),
+  orders: door(
+    () => [
+      { markets: ["M0"], parties: [...party.partyIds], statuses: ["EXPIRED"] as const },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.orders(...given)),
+  ),
+  trades: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds], since: 1n, until: 2n },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.trades(...given)),
+  ),
+  markets: door(
+    () => [
+      { markets: [openMarket], settled: true },
+      { headers, timeoutMs, limit: 1 },
+    ],
+    (client, ...given) => all(client.markets(...given)),
+  ),
+  positions: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds] },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.positions(...given)),
+  ),
+  accounts: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds] },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.accounts(...given)),
   ),
   listSegments: door(
     () => [{ headers, timeoutMs }],

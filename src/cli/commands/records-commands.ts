@@ -11,6 +11,7 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../base/errors/index.js";
 import type { Client, ListedRecord } from "../../index.js";
+import { MAX_NAMED } from "../../trade/market/record-names.js";
 import { commandClient, reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
@@ -28,7 +29,7 @@ import {
 import type { CommandContext } from "../output.js";
 import { recordsFormat } from "../output-format.js";
 import { loadAssets } from "../records/assets.js";
-import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
+import { createNames, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchRecords } from "../records/watch-records.js";
 import { LISTED } from "../table.js";

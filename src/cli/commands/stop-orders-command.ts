@@ -7,7 +7,10 @@ import {
   StopOrder_ExpiryStrategySchema,
   StopOrder_StatusSchema,
 } from "../../../gen/client/vega/vega_pb.js";
+import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
 import type { Client } from "../../index.js";
+import { findRecord, MAX_NAMED } from "../../trade/market/record-names.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
@@ -32,9 +35,11 @@ import {
 import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseTime } from "../parsers.js";
-import { createNames, findId, MAX_NAMED, type Names } from "../records/record-names.js";
+import { ADVICE_ON_MANY, createNames, type Names } from "../records/record-names.js";
 import { stopOrderDecimals, triggerText } from "../records/record-types.js";
 import { recordLines } from "../table.js";
+
+const { listStopOrders } = TradingDataService.method;
 
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
@@ -59,14 +64,15 @@ async function runStopOrders(options: StopOrdersOptions, context: CommandContext
   const { status, expiryStrategy, party, market, from, to, live } = options;
   const names = createNames(client, options.wide === true, context);
   const filter = {
-    statuses: status,
-    expiryStrategies: expiryStrategy,
-    partyIds: party && (await Promise.all(party.map(names.party))),
-    marketIds: market && (await Promise.all(market.map(names.market))),
-    dateRange: from === undefined && to === undefined ? undefined : { startTimestamp: from, endTimestamp: to },
-    liveOnly: live,
+    statuses: [...(status ?? [])],
+    expiryStrategies: [...(expiryStrategy ?? [])],
+    partyIds: await Promise.all((party ?? []).map(names.party)),
+    marketIds: await Promise.all((market ?? []).map(names.market)),
+    ...readPeriod({ since: from, until: to }),
+    liveOnly: live === true,
   };
-  const records = client.stopOrders({ filter, limit: maxRecords(options, context), signal: context.signal });
+  const how = { limit: maxRecords(options, context), signal: context.signal };
+  const records = client.records(listStopOrders, { filter }, how);
   async function* nodes() {
     for await (const { node } of records) {
       if (node.stopOrder !== undefined) {
@@ -128,12 +134,11 @@ export const addStopOrder = defineCommand(
   async (id: string, options: OptionValues<typeof stopOrderOptions>, context: CommandContext) => {
     const { signal } = context;
     await using client = commandClient(options, context);
-    const full = await findId(
-      id,
-      stopOrderIds(client, signal),
-      "stop order",
-      "List them with `tradewire stop-orders`.",
-    );
+    const full = await findRecord(id, () => stopOrderIds(client, signal), {
+      kind: "stop order",
+      advice: "List them with `tradewire stop-orders`.",
+      adviceOnMany: ADVICE_ON_MANY,
+    });
     const event = await client.stopOrder(full, { signal });
     const order = messageToJson(StopOrderEventSchema, event);
     const names = createNames(client, true, context);
@@ -162,10 +167,12 @@ export const addStopOrder = defineCommand(
   },
 );
 
-async function* stopOrderIds(client: Client, signal: AbortSignal): AsyncGenerator<string> {
-  for await (const { node } of client.stopOrders({ limit: MAX_NAMED + 1, signal })) {
-    yield node.stopOrder?.id ?? "";
+async function stopOrderIds(client: Client, signal: AbortSignal): Promise<{ readonly id: string }[]> {
+  const ids: { readonly id: string }[] = [];
+  for await (const { node } of client.records(listStopOrders, {}, { limit: MAX_NAMED + 1, signal })) {
+    ids.push({ id: node.stopOrder?.id ?? "" });
   }
+  return ids;
 }
 
 /** Shortens enum values by their prefix, and formats fields whose names end in `At` as times unless they are 0. */
