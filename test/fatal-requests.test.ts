@@ -531,7 +531,7 @@ describe("a transaction that a market may delay", () => {
     const folder = await mkdtemp(join(tmpdir(), "tradewire-late-"));
     await using __ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
     await using journal = await openFileJournal(join(folder, "orders.journal"));
-    await using _ = following.orders({ signer, journal });
+    await using _ = following.intents({ signer, journal });
     await eventually(async () => {
       await node.makeBlock();
       return seen > 0n;

@@ -39,9 +39,9 @@ export function createService(client) {
   app.get("/parties/:party/stop-orders", async (request) => {
     const { party } = /** @type {{ party: string }} */ (request.params);
     const found = [];
-    for await (const { node } of client.stopOrders({ filter: { partyIds: [party], liveOnly: true }, limit: 1000 })) {
-      const { id, marketId, status, trigger } = node.stopOrder;
-      found.push({ id, marketId, status, trigger: trigger.value });
+    for await (const { stopOrder, decimals } of client.stopOrders({ parties: [party], live: true }, { limit: 1000 })) {
+      const { id, marketId, status } = stopOrder;
+      found.push({ id, marketId, status, triggerPrice: decimals.stopOrder?.price });
     }
     return found;
   });

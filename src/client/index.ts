@@ -29,7 +29,7 @@ import { requireDeployedOrder } from "../data/listing/pagination.js";
 import { createPaging, type Paging } from "../data/listing/paging.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { createGuard, type Guard, type GuardOptions } from "../trade/guard/guard.js";
-import { createOrders, type Orders, type OrdersOptions } from "../trade/intent/orders.js";
+import { createIntents, type Intents, type IntentsOptions } from "../trade/intent/intents.js";
 import type { LeasesOptions } from "../trade/lease/lease-options.js";
 import { createLeases, type Leases } from "../trade/lease/leases.js";
 import { createBlockWatch } from "../trade/live/block-watch.js";
@@ -40,7 +40,8 @@ import { createOutcomes, type Outcomes } from "../trade/live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../trade/live/transaction-results.js";
 import { type Accounts, createAccounts } from "../trade/market/account.js";
 import { type Books, createBooks } from "../trade/market/book.js";
-import { createUnits, type Units } from "../trade/market/market-units.js";
+import { createUnits, type UnitsOfMarkets } from "../trade/market/market-units.js";
+import { createRecordListings, type RecordListings } from "../trade/market/record-listings.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../trade/transaction/halting-transaction.js";
 import { createRecentBlocks, type RecentBlocks } from "../trade/transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../trade/transaction/transactions.js";
@@ -64,7 +65,8 @@ export interface Client
     Events,
     TransactionResults,
     Following,
-    Units,
+    UnitsOfMarkets,
+    RecordListings,
     Books,
     Accounts,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
@@ -150,10 +152,10 @@ export interface Client
    *
    * @example
    * await using journal = await openFileJournal("orders.journal");
-   * await using orders = client.orders({ signer, journal });
-   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   * await using intents = client.intents({ signer, journal });
+   * const { status } = await intents.submit(command, { id: "rebalance-17", validForBlocks: 20 });
    */
-  orders(options: OrdersOptions): Orders;
+  intents(options: IntentsOptions): Intents;
   /**
    * Creates leases: when the program no longer renews them, orders expire and the network closes positions. They need a
    * data node, and a node that streams events.
@@ -277,14 +279,15 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     }),
     ...paging,
     ...createListings(data, listRecords, failing, requireOrder),
+    ...createRecordListings(serviceClient, paging.records, listRecords),
     ...createTransactionResults(live),
-    ...createUnits(serviceClient, failing),
+    ...createUnits(serviceClient, paging.records, failing),
     ...createAccounts(live),
     ...createBooks(live),
     ...createEvents(live),
     ...transactions,
     ...outcomes,
-    orders: (ordersOptions) => createOrders(sending, ordersOptions),
+    intents: (intentsOptions) => createIntents(sending, intentsOptions),
     leases: (leasesOptions) => createLeases({ ...sending, accounts: client }, leasesOptions),
     guard: async (guardOptions) =>
       createGuard(

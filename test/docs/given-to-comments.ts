@@ -8,10 +8,10 @@ import type {
   DecimalOrder,
   ExportChunk,
   ExportRequest,
+  Intents,
   Journal,
   Leases,
   MarketUnits,
-  Orders,
   Policy,
   TableName,
   Transaction,
@@ -56,7 +56,7 @@ export declare const words: string;
 export declare const orderId: string;
 export declare const stopOrder: StopOrder;
 export declare const units: MarketUnits;
-export declare const orders: Orders;
+export declare const intents: Intents;
 export declare const leases: Leases;
 export declare const policy: Policy;
 export declare const order: DecimalOrder;

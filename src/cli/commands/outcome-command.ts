@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "../../base/errors/index.js";
-import type { Outcome } from "../../index.js";
+import type { Outcome, OutcomePart } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues, text } from "../declarations.js";
@@ -88,13 +88,16 @@ function outcomeText(outcome: Outcome): string {
     const how = outcome.status === "partial" ? "executed in part" : outcome.status;
     const evidence = outcome.evidence === "records" ? ", by its records" : "";
     lines.push(`${how}${where}${evidence}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
-    for (const { path, brings, id, status, reason } of outcome.parts) {
-      const words = [path, id && `${brings} ${id}`];
-      const what = words.filter((word) => word).join(" ");
-      if (what !== "") {
-        lines.push(`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`);
-      }
-    }
   }
+  const parts = outcome.status === "unknown" ? "" : partLines(outcome.parts);
+  return lines.map((line) => `${printable(line)}\n`).join("") + parts;
+}
+
+/** Returns a line for each part of a command that has a name or a record. */
+export function partLines(parts: readonly OutcomePart[]): string {
+  const lines = parts.flatMap(({ path, brings, id, status, reason }) => {
+    const what = [path, id && `${brings} ${id}`].filter((word) => word).join(" ");
+    return what === "" ? [] : [`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`];
+  });
   return lines.map((line) => `${printable(line)}\n`).join("");
 }

@@ -10,7 +10,9 @@ import {
   type TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../base/errors/index.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
 import type { Client, ListedRecord } from "../../index.js";
+import { MAX_NAMED } from "../../trade/market/record-names.js";
 import { commandClient, reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
@@ -18,7 +20,7 @@ import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE, with
 import type { CommandContext } from "../output.js";
 import { outputFormat } from "../output-format.js";
 import { loadAssets } from "../records/assets.js";
-import { createNames, findRecords, MAX_NAMED, type Names } from "../records/record-names.js";
+import { createNames, findRecords, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchOptions, watchRecords } from "../records/watch-records.js";
 import { liveOption, marketsOption, partiesOption, timeOptions, wideOption } from "../shared-options.js";
@@ -112,10 +114,10 @@ export const addOrders = defineCommand(
     runRecords<typeof OrderSchema>(options, context, async (client, names) => {
       const { marketIds, partyIds } = await filterOf(options, names);
       const { status = [], live = false } = options;
-      const filter = { marketIds, partyIds, statuses: [...status], liveOnly: live, dateRange: rangeOf(options) };
+      const filter = { marketIds, partyIds, statuses: [...status], liveOnly: live, ...readPeriod(options) };
       return {
         type: ordersType(names),
-        ids: { what: "order", texts: ids },
+        ids: { kind: "order", texts: ids },
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listOrders, { filter }, how),
         key: ({ id }) => id,
@@ -144,10 +146,10 @@ export const addTrades = defineCommand(
   (ids: string[], options: OptionValues<typeof tradesOptions>, context: CommandContext) =>
     runRecords<typeof TradeSchema>(options, context, async (client, names) => {
       const filter = await filterOf(options, names);
-      const request = { ...filter, dateRange: rangeOf(options) };
+      const request = { ...filter, ...readPeriod(options) };
       return {
         type: tradesType(names),
-        ids: { what: "trade", texts: ids },
+        ids: { kind: "trade", texts: ids },
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listTrades, request, how),
         key: ({ id }) => id,
@@ -240,7 +242,7 @@ interface Records<M extends DescMessage>
   /** The market whose decimals a record has. */
   readonly marketOf: (node: MessageShape<M>) => string | undefined;
   /** The identifiers that the user asks for; without any, all records are listed. */
-  readonly ids?: { readonly what: string; readonly texts: readonly string[] };
+  readonly ids?: { readonly kind: "order" | "trade"; readonly texts: readonly string[] };
   list(how: ListOptions): AsyncIterable<Pick<ListedRecord<MessageShape<M>>, "node">>;
   /** Returns whether a changed record is still among those that the options select; by default, it is. */
   matches?(node: MessageShape<M>): boolean;
@@ -308,10 +310,6 @@ async function runRecords<M extends DescMessage>(
     limit: output.kind === "table" ? (limit ?? MAX_NAMED) : Math.max(limit ?? MAX_NAMED, MAX_NAMED),
   };
   await watchRecords(watched, output, context);
-}
-
-function rangeOf({ since, until }: OptionValues<typeof timeOptions>) {
-  return since === undefined && until === undefined ? undefined : { startTimestamp: since, endTimestamp: until };
 }
 
 async function filterOf({ market = [], party = [] }: FilterOptions, names: Names) {

@@ -6,6 +6,8 @@ import {
   StopOrder_ExpiryStrategySchema,
   StopOrder_StatusSchema,
 } from "../../../gen/client/vega/vega_pb.js";
+import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
@@ -23,6 +25,8 @@ import type { CommandContext } from "../output.js";
 import { createNames, findRecords, type Names } from "../records/record-names.js";
 import { stopOrderDecimals, triggerText } from "../records/record-types.js";
 import { liveOption, marketsOption, partiesOption, timeOptions, wideOption } from "../shared-options.js";
+
+const { listStopOrders } = TradingDataService.method;
 
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
@@ -50,21 +54,20 @@ async function runStopOrders(
   const { status, expiryStrategy, party, market, since, until, live } = options;
   const names = createNames(client, options.wide === true, context);
   const filter = {
-    statuses: status,
-    expiryStrategies: expiryStrategy,
-    partyIds: party && (await Promise.all(party.map(names.party))),
-    marketIds: market && (await Promise.all(market.map(names.market))),
-    dateRange: since === undefined && until === undefined ? undefined : { startTimestamp: since, endTimestamp: until },
-    liveOnly: live,
+    statuses: [...(status ?? [])],
+    expiryStrategies: [...(expiryStrategy ?? [])],
+    partyIds: await Promise.all((party ?? []).map(names.party)),
+    marketIds: await Promise.all((market ?? []).map(names.market)),
+    ...readPeriod({ since, until }),
+    liveOnly: live === true,
   };
   const { signal } = context;
-  const list = (limit: number | undefined) => client.stopOrders({ filter, limit, signal });
+  const list = (limit: number | undefined) => client.records(listStopOrders, { filter }, { limit, signal });
   const named = {
-    what: "stop order",
+    kind: "stop order",
     idOf: ({ stopOrder }: StopOrderEvent) => stopOrder?.id ?? "",
     list,
-    get: (id: string) => client.stopOrder(id, { signal }),
-  };
+  } as const;
   async function* nodes() {
     for await (const { node } of ids.length === 0 ? list(maxRecords(options, context)) : findRecords(ids, named)) {
       if (node.stopOrder !== undefined) {

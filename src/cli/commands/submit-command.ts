@@ -51,7 +51,7 @@ import {
   signerOption,
   type TransactionInput,
 } from "../transaction-input.js";
-import { printOutcome } from "./outcome-command.js";
+import { partLines, printOutcome } from "./outcome-command.js";
 
 /** The options that decide how a command is signed. */
 const signingOptions = {
@@ -211,14 +211,14 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   const { signal, out } = context;
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
-  await using orders = client.orders({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
-  const settled = await orders.submit(input.command, { id, signal });
-  const { status, txHash, block, evidence, reason } = settled;
+  await using intents = client.intents({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
+  const settled = await intents.submit(input.command, { id, signal });
+  const { status, txHash, block, evidence, reason, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   const report = {
     table() {
-      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n`);
+      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n${partLines(parts)}`);
     },
     object: () => settled,
   };

@@ -2,8 +2,8 @@ import { type AccountBalance, TradingDataService } from "../../../gen/datanode/a
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { type Client, formatDecimal } from "../../index.js";
+import { MAX_NAMED } from "../../trade/market/record-names.js";
 import { type CommandContext, printable } from "../output.js";
-import { MAX_NAMED } from "./record-names.js";
 
 const { listAssets } = TradingDataService.method;
 

@@ -2,21 +2,14 @@ import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client, MarketUnits } from "../../index.js";
+import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trade/market/record-names.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 
-const { listMarkets, listParties } = TradingDataService.method;
+const { listMarkets } = TradingDataService.method;
 
-/** Maximum number of records that are loaded to find a name or an identifier. */
-export const MAX_NAMED = 5000;
-
-/** The minimum number of digits of an identifier that names it. */
-const MIN_DIGITS = 4;
-
-/** The digits of an identifier in tables, which hardly ever begin two identifiers. */
-const SHOWN_DIGITS = 8;
-
-const FULL_ID = /^[0-9a-f]{64}$/i;
+/** How to name a record of a node that has too many of them to search. */
+export const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
 
 /** The names and decimals of markets, and how identifiers are read and shown. */
 export interface Names {
@@ -49,7 +42,8 @@ export function createNames(
   const id = (text: string) => shortId(text, wide);
   let loading: Promise<void> | undefined;
   const load = async () => {
-    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: MAX_NAMED, signal })) {
+    const limit = MAX_NAMED + 1;
+    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit, signal })) {
       loaded.set(node.id, node);
     }
   };
@@ -58,11 +52,8 @@ export function createNames(
     await loading;
     return loaded;
   };
-  async function* parties() {
-    for await (const { node } of client.records(listParties, {}, { limit: MAX_NAMED + 1, signal })) {
-      yield node.id;
-    }
-  }
+  const namedMarkets = async () =>
+    [...(await markets()).values()].map((market) => ({ id: market.id, code: marketCode(market) }));
 
   async function loadUnits(marketId: string): Promise<void> {
     if (!units.has(marketId)) {
@@ -73,25 +64,13 @@ export function createNames(
 
   return {
     markets,
-    async market(text) {
-      if (FULL_ID.test(text)) {
-        return text.toLowerCase();
-      }
-      const start = idStart(text);
-      const found = [...(await markets()).values()].filter(
-        (market) => marketCode(market) === text || (start !== undefined && market.id.startsWith(start)),
-      );
-      return onlyOf(
-        found.map((market) => market.id),
-        {
-          missing: `no market has the code or ID ${JSON.stringify(text)}`,
-          several: `${found.length} markets have the code or ID ${JSON.stringify(text)}`,
-          advice: "Run `tradewire markets` to list the codes and IDs.",
-        },
-      );
-    },
-    party: (text) =>
-      text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Use all 64 digits of its ID."),
+    market: (text) =>
+      findRecord(text, namedMarkets, {
+        kind: "market",
+        advice: "Run `tradewire markets` to list the codes and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
+    party: createRecordNames(client.records, { signal }).party,
     load: loadUnits,
     async loadIfOffered(marketId) {
       if (withoutUnits.has(marketId)) {
@@ -118,102 +97,34 @@ export function createNames(
   };
 }
 
-export function marketCode({ tradableInstrument }: Market): string {
-  return tradableInstrument?.instrument?.code ?? "";
-}
-
-/**
- * Finds the identifier that begins with given digits.
- *
- * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
- */
-async function findId(
-  text: string,
-  ids: AsyncIterable<string> | Iterable<string>,
-  what: string,
-  advice: string,
-): Promise<string> {
-  if (FULL_ID.test(text)) {
-    return text.toLowerCase();
-  }
-  const missing = `no ${what} has the ID ${JSON.stringify(text)}`;
-  const start = idStart(text);
-  if (start === undefined) {
-    throw new RequestError(missing, { advice });
-  }
-  const all = new Set<string>();
-  for await (const id of ids) {
-    all.add(id.toLowerCase());
-  }
-  const found = [...all].filter((id) => id.startsWith(start));
-  // More digits than that belong to one record, even if the others were not searched.
-  const isSafe = start.length >= SHOWN_DIGITS && found.length === 1;
-  if (all.size > MAX_NAMED && !isSafe) {
-    throw new RequestError(
-      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than the ${MAX_NAMED} that are searched`,
-      { advice: "Use all 64 digits of the ID, which lists print with --wide or --output jsonl." },
-    );
-  }
-  return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });
-}
-
 /** Records that have identifiers. */
 interface NamedRecords<T> {
-  /** What a record is, for errors. */
-  readonly what: string;
+  readonly kind: "order" | "trade" | "stop order";
   readonly idOf: (node: T) => string;
   readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
-  /** Reads the record with a full identifier, if the node can do so. */
-  readonly get?: (id: string) => Promise<T>;
 }
 
 /**
  * Finds the records that the user named by their identifiers, or by the starts of them.
  *
- * @throws {@link RequestError} as {@link findId} does
+ * @throws {@link RequestError} as {@link findRecord} does
  */
 export async function* findRecords<T>(
   texts: readonly string[],
-  { what, idOf, list, get }: NamedRecords<T>,
+  { kind, idOf, list }: NamedRecords<T>,
 ): AsyncGenerator<{ readonly node: T }> {
-  const listed = new Map<string, T>();
-  const advice = "Use all 64 digits of its ID, and check the other options.";
+  const nodes = new Map<string, T>();
+  for await (const { node } of list(MAX_NAMED + 1)) {
+    nodes.set(idOf(node).toLowerCase(), node);
+  }
+  const ids = [...nodes.keys()].map((id) => ({ id }));
+  const advice = "Use more digits of its ID, and check the other options.";
   for (const text of texts) {
-    if (get !== undefined && FULL_ID.test(text)) {
-      yield { node: await get(text.toLowerCase()) };
-      continue;
-    }
-    if (listed.size === 0) {
-      for await (const { node } of list(MAX_NAMED + 1)) {
-        listed.set(idOf(node).toLowerCase(), node);
-      }
-    }
-    const node = listed.get(await findId(text, listed.keys(), what, advice));
+    const id = await findRecord(text, async () => ids, { kind, advice, adviceOnMany: ADVICE_ON_MANY });
+    const node = nodes.get(id);
     if (node === undefined) {
-      throw new RequestError(`no ${what} has the ID ${JSON.stringify(text)}`, { advice });
+      throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
     }
     yield { node };
   }
-}
-
-/** Returns the digits of the start of an identifier, without the ellipsis of tables; undefined if they name none. */
-function idStart(text: string): string | undefined {
-  const digits = text.replace(/…$/, "").toLowerCase();
-  return digits.length >= MIN_DIGITS && /^[0-9a-f]*$/.test(digits) ? digits : undefined;
-}
-
-/** Returns the only identifier that was found. */
-function onlyOf(
-  found: readonly string[],
-  texts: { readonly missing: string; readonly several: string; readonly advice: string },
-): string {
-  const [only, ...others] = found;
-  if (only === undefined) {
-    throw new RequestError(texts.missing, { advice: texts.advice });
-  }
-  if (others.length > 0) {
-    const advice = `Use more digits of one of the IDs: ${found.slice(0, 3).join(", ")}.`;
-    throw new RequestError(texts.several, { advice });
-  }
-  return only;
 }

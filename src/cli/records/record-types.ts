@@ -24,10 +24,11 @@ import {
   Trade_TypeSchema,
   TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
+import { marketCode } from "../../trade/market/record-names.js";
 import { isoTime } from "../formatting.js";
 import { type ListingType, valueName } from "../listing.js";
 import { type Assets, balanceText } from "./assets.js";
-import { marketCode, type Names } from "./record-names.js";
+import type { Names } from "./record-names.js";
 
 export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): ListingType<typeof MarketSchema> {
   const prices = ({ id }: Market): JsonObject => {

@@ -83,7 +83,7 @@ export interface Paging {
 export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   method: M,
   request: MessageInitShape<M["input"]> | undefined,
-  options: ListOptions<N>,
+  options: ListOptions<ListedRecord<N>>,
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
@@ -185,7 +185,7 @@ function isConnection(value: unknown, { message }: DescField): value is SentPage
 }
 
 /** Options of a listing. */
-export interface ListOptions<N> extends PageOptions {
+export interface ListOptions<R> extends PageOptions {
   /**
    * Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders; with the
    * profile `deployed` it is not sent for them.
@@ -196,7 +196,7 @@ export interface ListOptions<N> extends PageOptions {
    * still listed again, since it may have changed. With this option the identifiers of all records are stored in
    * memory.
    */
-  readonly onDuplicate?: ((record: ListedRecord<N>) => void) | undefined;
+  readonly onDuplicate?: ((record: R) => void) | undefined;
 }
 
 /** A record of a listing. `JSON.stringify` writes it, and a page, as Protobuf's JSON, with enum values by their names. */
@@ -206,7 +206,8 @@ export interface ListedRecord<N> {
   readonly node: N;
 }
 
-interface RecordRules<M, N extends M> {
+/** What a record of a listing is. */
+export interface RecordRules<M, N extends M> {
   /** Returns whether a record is complete. */
   isWhole(node: M): node is N;
   /** Identifies a record. */
@@ -222,7 +223,7 @@ interface RecordRules<M, N extends M> {
 async function* recordsOf<M, N extends M>(
   pages: AsyncIterable<CountedPage<SentPage<M>>>,
   rules: RecordRules<M, N>,
-  { signal, onDuplicate }: Pick<ListOptions<N>, "signal" | "onDuplicate">,
+  { signal, onDuplicate }: Pick<ListOptions<ListedRecord<N>>, "signal" | "onDuplicate">,
   make: (cursor: string, node: N) => ListedRecord<N>,
 ): AsyncGenerator<ListedRecord<N>> {
   const seen = new Set<string>();
@@ -276,6 +277,6 @@ function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, nod
   return (cursor, node) => new Listed(cursor, node);
 }
 
-function jsonOf(desc: DescMessage, message: Message): unknown {
+export function jsonOf(desc: DescMessage, message: Message): unknown {
   return isMessage(message, desc) ? messageToJson(desc, message) : message;
 }

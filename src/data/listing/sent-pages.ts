@@ -51,13 +51,22 @@ export function sentPages<P extends SentPage<unknown>>(
   source: PageSource<P>,
   options: PageOptions,
 ): AsyncIterable<CountedPage<P>> {
-  const size = pageSize(options.pageSize ?? (source.rowsOf ? MAX_PAGE_SIZE : DEFAULT_PAGE_SIZE), "pageSize");
-  const after = options.after === undefined ? undefined : cursor(options.after, "after");
+  const read = readPageOptions(options, source.rowsOf ? MAX_PAGE_SIZE : DEFAULT_PAGE_SIZE);
+  return { [Symbol.asyncIterator]: () => iterate(source, read) };
+}
+
+/**
+ * Validates which pages of a listing are fetched.
+ *
+ * @throws {@link RequestError} if an option is invalid
+ */
+export function readPageOptions(options: PageOptions, defaultSize = DEFAULT_PAGE_SIZE) {
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
     throw invalidValueError("limit", limit, "a whole number from 1");
   }
-  return { [Symbol.asyncIterator]: () => iterate(source, { pageSize: size, after, limit, signal }) };
+  const after = options.after === undefined ? undefined : cursor(options.after, "after");
+  return { pageSize: pageSize(options.pageSize ?? defaultSize, "pageSize"), after, limit, signal };
 }
 
 async function* iterate<P extends SentPage<unknown>>(

@@ -1,6 +1,6 @@
 /**
  * A store to which intents are written before anything is sent. Each intent has a list of entries, which only grows.
- * Entries are written by {@link Orders}; a journal stores them and need not understand them.
+ * Entries are written by {@link Intents}; a journal stores them and need not understand them.
  *
  * The requirements are test cases of `tradewire/journal/contract`.
  */
