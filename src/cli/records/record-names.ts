@@ -9,7 +9,7 @@ import { type CommandContext, printable } from "../output.js";
 const { listMarkets } = TradingDataService.method;
 
 /** How to name a record of a node that has too many of them to search. */
-export const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
+const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
 
 /** The names and decimals of markets, and how identifiers are read and shown. */
 export interface Names {
