@@ -87,7 +87,15 @@ export type { LedgerRequest } from "./data/ledger/ledger-request.js";
 export type { DateRange, ExpiryStrategyName, StatusName, StopOrderFilter } from "./data/listing/listing-filters.js";
 export type { Listings, StopOrderRecord } from "./data/listing/listings.js";
 export type { PaginationRequest } from "./data/listing/pagination.js";
-export type { ListedRecord, ListOptions, PagesOptions, Paging, RecordsOptions } from "./data/listing/paging.js";
+export {
+  type ListedRecord,
+  type ListOptions,
+  type PagesOptions,
+  type Paging,
+  pages,
+  type RecordsOptions,
+  records,
+} from "./data/listing/paging.js";
 export type { NodeOf, PagingMethod } from "./data/listing/paging-method.js";
 export { rowInterface, rowJsonSchema } from "./data/schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./data/schema/sql.js";

@@ -9,6 +9,13 @@ export function methodName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }
 
+/** What serves a method: a node of the network, or another server. */
+export type Server = "node" | "server";
+
+export function serverOf({ parent }: DescMethod): Server {
+  return /^(?:datanode|vega)\./.test(parent.typeName) ? "node" : "server";
+}
+
 /**
  * Returns whether a call may be repeated after it was sent: its method is read-only or idempotent by its definition
  * (`idempotency_level`), or the caller or the configuration says so.

@@ -189,7 +189,11 @@ export function createTransport(
  * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
  */
 export function failingCall(config: Config): CallErrorMapper {
-  const { name: transport, url } = mainEndpoint(config);
+  return failingOver(mainEndpoint(config));
+}
+
+/** Returns the function that converts the failure of a call over a transport to one of the library's errors. */
+export function failingOver({ name: transport, url }: Endpoint): CallErrorMapper {
   return (method, signal) => {
     const caller = recordCaller();
     return (reason) => {
