@@ -152,6 +152,8 @@ export interface TableCoverage {
  * one.
  */
 export interface Sink extends AsyncDisposable {
+  /** Closes the sink, as `await using` does. Further calls have no effect. */
+  close(): Promise<void>;
   /** The name for people, such as `duckdb:history.duckdb`; without passwords. */
   readonly name: string;
   /**
@@ -240,6 +242,7 @@ const METHODS = [
   "remove",
   "countRows",
   "compareRows",
+  "close",
   Symbol.asyncDispose,
 ] as const;
 
@@ -265,7 +268,7 @@ export function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {
 }
 
 async function closed(sink: Sink): Promise<void> {
-  await sink[Symbol.asyncDispose]();
+  await sink.close();
 }
 
 function assertSink(sink: Sink | undefined): void {

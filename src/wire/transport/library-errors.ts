@@ -83,12 +83,11 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     throw error;
   };
   const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
-  const failingTransport = withFailures(transport, failing, (header, contextValues) => {
+  return withFailures(transport, failing, (header, contextValues) => {
     const headers = withHeaders(endpoint.headers, exposed, header);
     contextValues && setSentTo(contextValues, sentTo);
     return headers;
   });
-  return { ...failingTransport, close: async () => transport.close?.() };
 }
 
 /** Returns a transport whose failures are the library's errors themselves, for callers. */
@@ -97,10 +96,10 @@ export function throwingOurErrors(transport: Transport, failing: CallErrorMapper
 }
 
 function withFailures(
-  transport: Transport,
+  transport: AnyTransport,
   failing: CallErrorMapper,
   headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
-): Transport {
+): ClosableTransport {
   return layered(transport, {
     async unary(call, next) {
       const fail = failing(call.method, call.signal, call.contextValues);

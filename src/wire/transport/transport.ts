@@ -131,13 +131,15 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
     return send(transport);
   }
 
+  const close = async () => {
+    isClosed = true;
+    await current?.close();
+  };
   return {
     unary: (...given) => call((transport) => transport.unary(...given)),
     stream: (...given) => call((transport) => transport.stream(...given)),
-    async close() {
-      isClosed = true;
-      await current?.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -12,7 +12,7 @@ import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /** The rate limiter of a client's calls over all its transports. */
-export interface Pace {
+export interface Pace extends AsyncDisposable {
   /**
    * Waits until a call may be sent.
    *
@@ -32,7 +32,7 @@ export interface Pace {
   ): Promise<OnResponse>;
   /** Throws if the node has banned this address, or if the client is closed. */
   checkOpen(): void;
-  /** Fails all waiting and later calls. */
+  /** Fails all waiting and later calls. Further calls of `close` have no effect. */
   close(): void;
 }
 
@@ -199,6 +199,10 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     close() {
       gate = { kind: "closed" };
       queue.failAll(closedError);
+    },
+
+    async [Symbol.asyncDispose]() {
+      this.close();
     },
   };
   return pace;
