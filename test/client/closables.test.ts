@@ -9,8 +9,10 @@ import {
   connectSigner,
   createClient,
   createTransport,
+  type Journal,
   openFileJournal,
   readConfig,
+  type SignerServer,
   serveSigner,
   signerFromSeed,
 } from "tradewire";
@@ -42,13 +44,19 @@ const bytes = new Uint8Array([1]);
 let folder: string;
 let node: Devnode;
 let client: Client;
+let journal: Journal;
+let served: SignerServer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tradewire-closables-"));
   node = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10 });
   client = createClient({ grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } });
+  journal = await openFileJournal(join(folder, "orders.journal"));
+  served = await serveSigner({ guard: testGuard(signerFromSeed(seed)), chainId: node.chainId, listen: socket() });
 });
 afterAll(async () => {
+  await served.close();
+  await journal.close();
   await client.close();
   await node.close();
   await rm(folder, { recursive: true });
@@ -57,6 +65,7 @@ afterAll(async () => {
 const marketIds = (transport: ClosableTransport) =>
   transport.unary(TradingDataService.method.listMarkets, undefined, undefined, undefined, {});
 const rest = () => createRestTransport({ url: node.restUrl });
+const socket = () => join(folder, "served.sock");
 const endpoint = () => ({ name: "rest", url: node.restUrl });
 const refusesCalls = { of: marketIds, with: /closed/ };
 
@@ -113,11 +122,9 @@ const producers: Readonly<Record<string, { run(): Promise<void> }>> = {
     of: (made) => made.release(),
     with: /canceled/,
   }),
-  Orders: producer(async () =>
-    client.orders({ signer: signerFromSeed(seed), journal: await openFileJournal(place("orders")) }),
-  ),
+  Orders: producer(() => client.orders({ signer: signerFromSeed(seed), journal })),
   Pace: producer(() => createPace(10, {}), { of: (made) => made.checkOpen(), with: /closed/ }),
-  RemoteSigner: producer(async () => connectSigner(await servedSocket()), {
+  RemoteSigner: producer(() => connectSigner(socket()), {
     of: (made) => made.sign(bytes),
     with: /closed/,
   }),
@@ -154,17 +161,6 @@ const producers: Readonly<Record<string, { run(): Promise<void> }>> = {
   ),
 };
 
-/** Serves a signer until the tests end. */
-let served: Promise<string> | undefined;
-function servedSocket(): Promise<string> {
-  served ??= (async () => {
-    const listen = place("served");
-    await serveSigner({ guard: testGuard(signerFromSeed(seed)), chainId: node.chainId, listen });
-    return listen;
-  })();
-  return served;
-}
-
 describe("close() and await using do the same, once or several times:", () => {
   it.each(Object.entries(producers))("%s", (_, { run }) => run());
 });
@@ -172,7 +168,8 @@ describe("close() and await using do the same, once or several times:", () => {
 it("no public interface has one without the other, and each is tested above", async () => {
   const sources = (await readdir("src", { recursive: true })).filter((name) => name.endsWith(".ts"));
   const texts = await Promise.all(sources.map((name) => readFile(join("src", name), "utf8")));
-  const entries = texts.filter((_, index) => /(^|\/)index\.ts$/.test(sources[index] ?? "")).join("\n");
+  const indexes = texts.filter((_, index) => /(^|\/)index\.ts$/.test(sources[index] ?? ""));
+  const entries = indexes.flatMap((text) => text.match(/^export (?:type )?\{[^}]*\}/gm) ?? []).join("\n");
   const found = texts.flatMap((text) =>
     [...text.matchAll(/^export interface (\w+)(?:<.*>)?((?:.|\n)*?) \{\n((?:.|\n)*?)^\}/gm)].flatMap(
       ([, name = "", bases = "", body = ""]) => {

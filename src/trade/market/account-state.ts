@@ -13,6 +13,7 @@ import {
   PositionSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { asResult } from "../../base/json-result.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
 import { isOlder, listedTime } from "../live/listed-blocks.js";
@@ -218,7 +219,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
         return undefined;
       }
       const records = { orders: sets.order.list(), positions: sets.position.list(), balances: sets.balance.list() };
-      last = { state, ...records, changes, gaps };
+      last = asResult({ state, ...records, changes, gaps });
       changes = [];
       return last;
     },
