@@ -228,6 +228,7 @@ export {
   type LoadedConfig,
   loadConfig,
 } from "./wire/config/load-config.js";
+export { httpStatusOf } from "./wire/http-rule/http-status.js";
 export { jsonReplacer } from "./wire/json/json-values.js";
 export { messageToJson } from "./wire/json/message-json.js";
 export { enumName } from "./wire/json/protobuf-json.js";

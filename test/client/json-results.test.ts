@@ -48,12 +48,12 @@ afterAll(async () => {
 
 const range = { fromBlock: 1n, toBlock: 20n };
 
-/** Takes some values of an iterable. */
-async function take<T>(values: AsyncIterable<T>, count = 1): Promise<T[]> {
+/** Takes some values of an iterable, up to the first that is wanted. */
+async function take<T>(values: AsyncIterable<T>, count = 1, isWanted = (_: T) => false): Promise<T[]> {
   const taken: T[] = [];
   for await (const value of values) {
     taken.push(value);
-    if (taken.length === count) {
+    if (taken.length === count || isWanted(value)) {
       break;
     }
   }
@@ -111,11 +111,8 @@ async function settled() {
 const producers: Readonly<Record<string, () => unknown>> = {
   AccountView: async () => {
     await started.leases.submit(limitOrder());
-    for await (const view of started.client.account(started.signer.publicKey)) {
-      if (view.orders.length > 0) {
-        return view;
-      }
-    }
+    const account = started.client.account(started.signer.publicKey);
+    return (await take(account, 10, ({ orders }) => orders.length > 0)).at(-1);
   },
   ArchiveFile: async () => take(openArchive((await save()).path).files()),
   BlockRange: async () =>

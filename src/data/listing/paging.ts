@@ -17,7 +17,7 @@ import { withSnapshots } from "../../base/input/snapshot.js";
 import { isTransport } from "../../wire/config/config-schema.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
-import { serverOf } from "../../wire/transport/method.js";
+import { methodName, serverOf } from "../../wire/transport/method.js";
 import { failingOver } from "../../wire/transport/transport.js";
 import { type PaginationRequest, readRequest } from "./pagination.js";
 import { type Connection, connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
@@ -190,7 +190,7 @@ export function createPaging(
     return sentPages(
       {
         by,
-        server: serverOf(method),
+        server: serverOf(methodName(method)),
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
           const { message: answer } = await unary(method, callSignal, timeoutMs, headers, request, undefined);
@@ -211,7 +211,8 @@ export function createPaging(
     const { by, node } = connectionOf(method);
     const make = recordMaker(node);
     const listed = {
-      [Symbol.asyncIterator]: () => recordsOf(pages, { ...rules, by, server: serverOf(method) }, options, make),
+      [Symbol.asyncIterator]: () =>
+        recordsOf(pages, { ...rules, by, server: serverOf(methodName(method)) }, options, make),
     };
     return mapStreamErrors(listed, failing(method, options.signal));
   };

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { CanceledError, ProtocolError } from "../../base/errors/index.js";
+import { CanceledError, ProtocolError, type Server } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import type { CallOptions } from "../../base/input/call-options.js";
 import { linkedController } from "../../base/signal/abort.js";
-import type { Server } from "../../wire/transport/method.js";
 import { cursor, MAX_PAGE_SIZE, pageSize } from "./pagination.js";
 import type { Connection, SentPage } from "./paging-method.js";
 
