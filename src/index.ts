@@ -94,7 +94,15 @@ export type {
 } from "./data/listing/listing-filters.js";
 export type { Listings, StopOrderRecord } from "./data/listing/listings.js";
 export type { PaginationRequest } from "./data/listing/pagination.js";
-export type { ListedRecord, ListOptions, PagesOptions, Paging, RecordsOptions } from "./data/listing/paging.js";
+export {
+  type ListedRecord,
+  type ListOptions,
+  type PagesOptions,
+  type Paging,
+  pages,
+  type RecordsOptions,
+  records,
+} from "./data/listing/paging.js";
 export type { NodeOf, PagingMethod } from "./data/listing/paging-method.js";
 export { rowInterface, rowJsonSchema } from "./data/schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./data/schema/sql.js";
@@ -238,6 +246,7 @@ export {
   type LoadedConfig,
   loadConfig,
 } from "./wire/config/load-config.js";
+export { httpStatusOf } from "./wire/http-rule/http-status.js";
 export { jsonReplacer } from "./wire/json/json-values.js";
 export { messageToJson } from "./wire/json/message-json.js";
 export { enumName } from "./wire/json/protobuf-json.js";

@@ -2,7 +2,6 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { explainLine } from "../base/errors/error-classes.js";
 import type { ErrorWording } from "../base/errors/error-text.js";
 import { truncate } from "../base/errors/error-text.js";
 import { TradewireError, type TypedObject } from "../base/errors/index.js";
@@ -222,7 +221,7 @@ export function errorText(
   const { summary, advice } = wording ?? reason;
   const further = reason.details.filter((detail) => !isInSummary(detail, summary));
   const details = further.map((detail) => `  ${printable(truncate(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  const place = explainLine(reason.errorCode);
+  const place = reason.explanation;
   const reference = namesExplanation
     ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n`
     : "";

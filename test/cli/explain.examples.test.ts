@@ -89,7 +89,7 @@ function sourceTexts(): RegExp[] {
         : ts.isTemplateExpression(node)
           ? [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)]
           : [];
-      if (parts.some((part) => part.trim().length > 8 && part.includes(" "))) {
+      if (parts.some((part) => part.trim().length >= 8 && part.includes(" "))) {
         texts.push(new RegExp(parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".+")));
       }
       ts.forEachChild(node, visit);

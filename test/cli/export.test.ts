@@ -186,7 +186,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
       `tradewire: the connection was refused (${url})\n` +
-        "Check that the node is running, that the URL is correct, and that the network works. " +
+        "Check that the server is running, that the URL is correct, and that the network works. " +
         `${url} is set by --${transport}-url. \`tradewire devnode\` starts a local node.\n`,
     );
     expect(await readdir(folder)).toEqual([]);

@@ -168,7 +168,7 @@ describe("blocks that the node has dropped before they were loaded", () => {
         expect(verified.code).toBe(1);
         expect(JSON.parse(verified.out)).toMatchObject({
           gaps,
-          unsound: "0",
+          unsound: 0,
           ...(deep.length > 0 && { missing: "0" }),
         });
       }
@@ -230,7 +230,7 @@ describe("tradewire sync --dry-run", () => {
     const [plan] = lines(out);
     if (to.startsWith("duckdb")) {
       expect(code).toBe(0);
-      expect(plan).toMatchObject({ event: "plan", tables: [{ table: "trades", calls: "3" }] });
+      expect(plan).toMatchObject({ event: "plan", tables: [{ table: "trades", calls: 3 }] });
       expect(plan?.["sql"]).toEqual([expect.stringMatching(statement)]);
     } else {
       expect(code).toBe(1);
@@ -259,7 +259,7 @@ describe("tradewire sync status and verify", () => {
       expect(out).toMatch(/^trades +0 +0 +0 B +3$/m);
       const { chainId, lags, tables } = JSON.parse((await below("status", "--to", to, ...two, "--json")).out);
       expect([chainId, lags[0].lag.behindCoreMs]).toEqual([undefined, 0]);
-      expect(tables).toMatchObject([{ table: "trades", units: "0", missing: "3" }, { table: "blocks" }]);
+      expect(tables).toMatchObject([{ table: "trades", units: 0, missing: "3" }, { table: "blocks" }]);
       expect(await readdir(folder)).not.toContain(to.replace(/^.*:/, ""));
     },
   );
@@ -339,7 +339,7 @@ describe("tradewire sync status and verify", () => {
     const deep = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--json");
     expect(deep.code).toBe(1);
     expect(lines(deep.out)[0]).toMatchObject({
-      unsound: "2",
+      unsound: 2,
       listed: [
         { entry: { fromBlock: "1" }, deep: { missing: "1", extra: "0" } },
         { entry: { fromBlock: "11" }, deep: { missing: "20", extra: "20" } },
@@ -411,7 +411,7 @@ describe("tradewire sync verify of what is damaged", () => {
     }
     const { out } = await below("verify", "--to", "parquet:damaged", ...two, "--json");
     const error = { code: "DATA_LOSS", advice: expect.stringContaining("The file is damaged.") };
-    expect(lines(out)).toMatchObject([{ unsound: "1", listed: [{ entry: { fromBlock: "11" }, error }] }]);
+    expect(lines(out)).toMatchObject([{ unsound: 1, listed: [{ entry: { fromBlock: "11" }, error }] }]);
   });
 
   it("fails where nothing is there yet, as where a path is misspelt", async () => {

@@ -50,7 +50,7 @@ it.each([
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
-    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; previously over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, that the URL is correct, and that the network works\. http:\/\/127\.0\.0\.1:1 is set by --grpc-url\. http:\/\/127\.0\.0\.1:2 is set by --rest-url\. `tradewire devnode` starts a local node\.\n$/,
+    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; previously over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the server is running, that the URL is correct, and that the network works\. http:\/\/127\.0\.0\.1:1 is set by --grpc-url\. http:\/\/127\.0\.0\.1:2 is set by --rest-url\. `tradewire devnode` starts a local node\.\n$/,
   ],
 ])("says what is wrong with %j, and what to do", async (args, said) => {
   const { out, err } = await run(args);

@@ -91,6 +91,17 @@ export declare const activeCalls: ActiveSet<object>;
 export declare const call: object;
 type Book = Message<"library.Book"> & { readonly title: string };
 type BookRequest = Message<"library.GetBookRequest"> & { readonly name: string };
+type ListBooksRequest = Message<"library.ListBooksRequest"> & {
+  readonly parent: string;
+  readonly pageSize: number;
+  readonly pageToken: string;
+};
+type ListBooksResponse = Message<"library.ListBooksResponse"> & {
+  readonly books: Book[];
+  readonly nextPageToken: string;
+  readonly totalSize: number;
+};
 export declare const LibraryService: GenService<{
   getBook: { methodKind: "unary"; input: GenMessage<BookRequest>; output: GenMessage<Book> };
+  listBooks: { methodKind: "unary"; input: GenMessage<ListBooksRequest>; output: GenMessage<ListBooksResponse> };
 }>;

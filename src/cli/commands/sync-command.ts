@@ -236,7 +236,7 @@ async function load(
  */
 function reportInterruption(
   reason: CanceledError,
-  loaded: { readonly units: bigint; readonly rows: bigint },
+  loaded: { readonly units: number; readonly rows: bigint },
   options: SyncCommandOptions,
   context: CommandContext,
 ): void {
@@ -333,10 +333,11 @@ function planText(
   format: Tables["format"],
 ): string {
   const lines = tables.map((plan) => [plan.table, plan.units, plan.rows, plan.missing, plan.calls].map(String));
-  const sum = (of: "units" | "rows" | "missing" | "calls") => tables.reduce((total, plan) => total + plan[of], 0n);
+  const sum = (of: "units" | "rows" | "missing" | "calls") =>
+    tables.reduce((total, plan) => total + BigInt(plan[of]), 0n);
   const totals = ["all tables", ...[sum("units"), sum("rows"), sum("missing"), sum("calls")].map(String)];
   const where = blocks === undefined ? "" : `, blocks ${blocks.fromBlock} to ${blocks.toBlock}`;
-  const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or deleted.\n`;
+  const replaced = foreign === 0 ? "" : `${grouped(foreign)} units of another history would be replaced or deleted.\n`;
   return [
     `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
     format(["table", "units loaded", "rows loaded", "segments missing", "exports"], [...lines, totals]),

@@ -9,6 +9,7 @@ import {
 import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { linkedController, onAbort, raceAbort, withEnding } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import type { ObservedNode } from "../live/execution.js";
@@ -222,7 +223,7 @@ function readJournal(journal: Journal): Pick<Journal, "read" | "append" | "open"
 
 async function resumed(id: string, settling: Promise<SettledIntent>): Promise<ResumedIntent> {
   try {
-    return await settling;
+    return withJson(await settling);
   } catch (error) {
     return { id, status: "open", error };
   }

@@ -27,6 +27,8 @@ export interface Journal extends AsyncDisposable {
    * @returns their identifiers, oldest first
    */
   open(): Promise<readonly string[]>;
+  /** Closes the journal, as `await using` does. Further calls have no effect. */
+  close(): Promise<void>;
 }
 
 /** The place of an entry among those of its intent. */

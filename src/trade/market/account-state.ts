@@ -15,6 +15,7 @@ import {
   StopOrder_Status,
 } from "../../../gen/vega/vega_pb.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { asResult } from "../../base/json-result.js";
 import { setBounded } from "../../base/signal/collections.js";
 import { isStopOrderRecord, type StopOrderRecord } from "../../data/listing/listings.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
@@ -259,15 +260,13 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       if (last !== undefined && changes.length === 0 && last.state === state && last.gaps === gaps) {
         return undefined;
       }
-      last = {
-        state,
+      const records = {
         orders: sets.order.list(),
         stopOrders: sets.stopOrder.list(),
         positions: sets.position.list(),
         balances: sets.balance.list(),
-        changes,
-        gaps,
       };
+      last = asResult({ state, ...records, changes, gaps });
       changes = [];
       return last;
     },

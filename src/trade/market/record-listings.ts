@@ -416,6 +416,6 @@ function readLiveFilter(filter: LiveFilter) {
 function checkListOptions(options: ListOptions<never>): void {
   assertKnownKeys("options", options, LIST_OPTIONS);
   validateCallOptions(options);
-  readPageOptions(options);
+  readPageOptions(options, { by: "cursors" });
   assertOneOf("newestFirst", options.newestFirst, [true, false]);
 }

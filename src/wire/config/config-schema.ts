@@ -483,7 +483,7 @@ export const transportNames = ["grpc", "grpc-js", "rest"] as const satisfies rea
 
 const TRANSPORTS = `must be one of auto, ${transportNames.join(", ")}, or a list of the last three`;
 
-const isTransport = (value: unknown) => typeof Object(value).unary === "function";
+export const isTransport = (value: unknown) => typeof Object(value).unary === "function";
 const anyTransport = v.custom<AnyTransport>(isTransport);
 const namedTransport = v.custom<NamedTransport>((value) => {
   const { name, transport } = Object(value);

@@ -139,13 +139,15 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
     return send(transport);
   }
 
+  const close = async () => {
+    isClosed = true;
+    await current?.close();
+  };
   return {
     unary: (...given) => call((transport) => transport.unary(...given)),
     stream: (...given) => call((transport) => transport.stream(...given)),
-    async close() {
-      isClosed = true;
-      await current?.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -206,7 +208,11 @@ function composeTransport(
  * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
  */
 export function failingCall(config: Config): CallErrorMapper {
-  const { name: transport, url } = mainEndpoint(config);
+  return failingOver(mainEndpoint(config));
+}
+
+/** Returns the function that converts the failure of a call over a transport to one of the library's errors. */
+export function failingOver({ name: transport, url }: Endpoint): CallErrorMapper {
   return (method, signal) => {
     const caller = recordCaller();
     return (reason) => {

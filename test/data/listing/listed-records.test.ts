@@ -134,8 +134,8 @@ describe.each(ways)("records over %s", (way) => {
       [],
       "the node sent a record without a cursor",
     ],
-    ["gives no page", {}, [], "the response contains no page"],
-    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the response contains no page"],
+    ["gives no page", {}, [], "the node sent a response without a page"],
+    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the node sent a response without a page"],
   ])("end with an error where the node %s", async (_, answers, wanted, summary) => {
     answer(answers);
     const { ids, reason } = await outcome(way);

@@ -119,8 +119,8 @@ it("gets units from those of a worker's nodes that have them", async () => {
   expect(plans.at(-1)).toMatchObject({
     history: { segments: { length: 4 } },
     tables: [
-      { table: "trades", units: 4n, missing: 0n },
-      { table: "blocks", units: 4n, missing: 0n },
+      { table: "trades", units: 4, missing: 0n },
+      { table: "blocks", units: 4, missing: 0n },
     ],
   });
   expect(events.filter((event) => event.kind === "idle")).toContainEqual({ kind: "idle", againMs: TIMINGS.listingMs });
