@@ -207,7 +207,7 @@ export interface ListedRecord<N> {
 }
 
 /** What a record of a listing is. */
-export interface RecordRules<M, N extends M> {
+interface RecordRules<M, N extends M> {
   /** Returns whether a record is complete. */
   isWhole(node: M): node is N;
   /** Identifies a record. */

@@ -210,7 +210,7 @@ interface Decimals {
 }
 
 /** The decimals of a market, as `MarketUnits` has them. */
-export type MarketDecimals = Readonly<Partial<Record<UnitKind, Decimals>>>;
+type MarketDecimals = Readonly<Partial<Record<UnitKind, Decimals>>>;
 
 /** The decimal numbers of a message, by field: nested as the fields are. */
 export interface DecimalNumbers {
