@@ -25,7 +25,9 @@ beforeAll(async () => {
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
   records = [];
   for await (const { node: record } of client.records(TradingDataService.method.listStopOrders)) {
-    records.push(record);
+    if (record.stopOrder !== undefined) {
+      records.push({ ...record, stopOrder: record.stopOrder });
+    }
   }
 });
 afterAll(() => node.close());

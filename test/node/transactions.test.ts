@@ -61,7 +61,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       for await (const { node: record } of connected.records(TradingDataService.method.listStopOrders, request)) {
         found.push(record);
       }
-      return found.filter(({ stopOrder: { trigger } }) => trigger.value === price);
+      return found.filter(({ stopOrder: stop }) => stop?.trigger.value === price);
     };
     expect(await list(true)).toEqual([]);
     await node.makeBlock();
@@ -71,7 +71,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       stopOrder: { partyId: signer.publicKey, marketId: market, status: 1, triggerDirection: 1 },
       submission: { marketId: market, size: 10n, side: 2, reduceOnly: true },
     });
-    const value = { marketId: market, stopOrderId: record?.stopOrder.id ?? "" };
+    const value = { marketId: market, stopOrderId: record?.stopOrder?.id ?? "" };
     await connected.sendCommand({ case: "stopOrdersCancellation", value }, { signer });
     await node.makeBlock();
     expect(await list(true)).toEqual([]);

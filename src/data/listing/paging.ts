@@ -301,9 +301,9 @@ export interface ListedRecord<N> {
   readonly node: N;
 }
 
-/** What a record of a listing is. */
 type ListingRules<M, N extends M> = RecordRules<M, N> & Pick<PageSource<SentPage<M>>, "by" | "server">;
 
+/** What a record of a listing is. */
 interface RecordRules<M, N extends M> {
   /** Returns whether a record is complete. */
   isWhole(node: M): node is N;

@@ -63,7 +63,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
   /** The latest versions of orders in events, and the statuses with which orders ended. */
   const seen = new Map<string, Order>();
   const ends = new Map<string, Order_Status>();
-  /** The stop orders that have ended. None is pending again. */
+  /** The stop orders whose end an event has shown since the connection was last lost. None is pending again. */
   const stopOrderEnds = new Map<string, StopOrderRecord>();
   const awaited = createAwaitedListings();
   let state: AccountView["state"] = "reloading";
@@ -90,7 +90,10 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
   const orderRules = { ...listings.order, isOutdated, beforeReplace: lookUpEnds, lastOf: lastOrder };
   const stopOrderRules: RecordRules<StopOrderRecord> = {
     ...listings.stopOrder,
-    isOutdated: (listed) => listed.some(({ stopOrder }) => stopOrderEnds.has(stopOrder.id)),
+    async list() {
+      const listed = await listings.stopOrder.list();
+      return listed.filter(({ stopOrder }) => !stopOrderEnds.has(stopOrder.id)); // The listing may be behind the events.
+    },
     beforeReplace: lookUpStopOrderEnds,
     lastOf: (record) => stopOrderEnds.get(record.stopOrder.id) ?? record,
   };
@@ -194,6 +197,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       losses += 1;
       state = "reloading";
       hasBegun = false;
+      stopOrderEnds.clear();
     },
 
     /** Applies an event. */

@@ -177,8 +177,7 @@ async function loadMarketUnits(
     baseAssetId === undefined ? undefined : loadAssetUnits(service, baseAssetId, options),
   ]);
   const owner = `market ${marketId}`;
-  const priceDecimals = checkDecimals(market.decimalPlaces, 0, `the prices of ${owner}`);
-  const sizeDecimals = checkDecimals(market.positionDecimalPlaces, -MAX_DECIMALS, `the sizes of ${owner}`);
+  const { priceDecimals, sizeDecimals } = placesOf(market, owner);
   const tickSize = checkTickSize(market.tickSize, owner);
   const price: PriceUnits = {
     ...unitsOf(priceDecimals, owner, String, { option: "price", tick: tickSize, isSigned: false }),
@@ -194,6 +193,24 @@ async function loadMarketUnits(
     decimalsOf: (record) => decimalsOf(record, { marketId, price, size, asset }),
     ...createDecimalCommands({ marketId, priceDecimals, sizeDecimals, tickSize }),
   };
+}
+
+function placesOf({ decimalPlaces, positionDecimalPlaces }: Market, owner: string) {
+  return {
+    priceDecimals: checkDecimals(decimalPlaces, 0, `the prices of ${owner}`),
+    sizeDecimals: checkDecimals(positionDecimalPlaces, -MAX_DECIMALS, `the sizes of ${owner}`),
+  };
+}
+
+/**
+ * Returns the decimals of the prices and sizes of a market, which its message contains.
+ *
+ * @throws {@link ProtocolError} if they are impossible
+ */
+export function decimalsOfMarket(market: Market): KnownDecimals {
+  const { priceDecimals, sizeDecimals } = placesOf(market, `market ${market.id}`);
+  const own = { price: { decimals: priceDecimals }, size: { decimals: sizeDecimals } };
+  return { market: (marketId) => (marketId === market.id ? own : undefined), asset: () => undefined };
 }
 
 async function loadAssetUnits(service: MarketService, assetId: string, options: ConnectOptions): Promise<AssetUnits> {

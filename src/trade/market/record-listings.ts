@@ -41,7 +41,7 @@ import {
   type KnownDecimals,
   ownersIn,
 } from "./field-units.js";
-import { createLoadedDecimals, type LoadedDecimals } from "./market-units.js";
+import { createLoadedDecimals, decimalsOfMarket, type LoadedDecimals } from "./market-units.js";
 import { createRecordNames } from "./record-names.js";
 
 /**
@@ -382,7 +382,7 @@ export function createRecordListings(
               idOf: ({ id }) => id,
             }),
           where: isNamed ? ({ id }) => marketIds.includes(id) : undefined,
-          decimalsIn: ownDecimals,
+          decimalsIn: decimalsOfMarket,
         };
       });
     },
@@ -396,15 +396,6 @@ function recordOf(desc: DescMessage, node: Message, cursor: string, known: Known
   return Object.defineProperty(record, "toJSON", {
     value: () => Object.assign({}, jsonOf(desc, node), { decimals, cursor }),
   });
-}
-
-/** The decimals of a market's own prices and sizes. */
-function ownDecimals({ id, decimalPlaces, positionDecimalPlaces }: Market): KnownDecimals {
-  const [price, size] = [{ decimals: Number(decimalPlaces) }, { decimals: Number(positionDecimalPlaces) }];
-  return {
-    market: (marketId) => (marketId === id ? { price, size } : undefined),
-    asset: () => undefined,
-  };
 }
 
 function readLiveFilter(filter: LiveFilter) {

@@ -346,6 +346,31 @@ describe("the account of a party", () => {
     expect(account.changes().at(-1)).toMatchObject(change);
   });
 
+  it("lists no stop order whose end an event has shown, though the listing is behind", async () => {
+    const event = (status: number) => ({ stopOrder: { id: "c3".repeat(32), partyId: party, status } });
+    let sendEvent = (): void => {};
+    const isAsked = new Promise<void>((resolve) => {
+      sendEvent = resolve;
+    });
+    const { service } = streamingService(async function* ({ requests, signal }) {
+      if (requests[0]?.partyId === party) {
+        await isAsked;
+        yield [eventOf("7-1", { event: { case: "stopOrder", value: event(2) } })];
+      }
+      yield* quiet(signal);
+    });
+    await using node = await serveNode({
+      ...{ ...service, ...empty },
+      listStopOrders: () => ({ orders: { ...page, edges: [{ node: event(1), cursor: "a" }] } }),
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+    await using account = readAccount(client, party);
+    await eventually(() => account.last()?.stopOrders.length === 1);
+    sendEvent();
+    await eventually(() => account.last()?.stopOrders.length === 0);
+    expect(account.changes().at(-1)).toMatchObject({ kind: "stopOrder", isListed: false, record: event(2) });
+  });
+
   it("fails where the node lists older records ten times in a row", async () => {
     let calls = 0;
     const { service } = streamingService(({ signal }) => quiet(signal));

@@ -136,6 +136,18 @@ it("load the decimals of a market once, and end where the node does not have it"
   expect(await failureOf(() => collect(client.trades()))).toMatchObject({ name: "NodeError", code: Code.NotFound });
 });
 
+it("are not made of a market with impossible decimals", async () => {
+  const market = { id: openMarket, decimalPlaces: 2n ** 60n };
+  await using served = await serveNode({
+    listMarkets: () => ({ markets: { edges: [{ cursor: "a", node: market }], pageInfo: {} } }),
+  });
+  await using client = createClient({ transport: "grpc", grpc: { url: served.grpcUrl } });
+  expect(await failureOf(() => collect(client.markets()))).toMatchObject({
+    name: "ProtocolError",
+    summary: expect.stringContaining(`the prices of market ${openMarket} must have 0 to 255 decimals`),
+  });
+});
+
 const wrong: [string, (listings: RecordListings) => unknown, string][] = [
   [
     "an unknown status",
