@@ -35,7 +35,7 @@ it.each([
   ["tradewire/archive", "openArchive", 400],
   ["tradewire/transaction", "signerFromSeed", 100],
   ["tradewire/transport", "createGrpcTransport", 250],
-  ["tradewire/transport", "createRestTransport", 600], // Half of it is undici.
+  ["tradewire/transport", "createRestTransport", 820], // Two thirds of it are undici.
   ["tradewire/transport", "createGrpcJsTransport", 700], // Most of it is @grpc/grpc-js.
   ["tradewire/api", "vega", 400],
   ["tradewire/opentelemetry", "openTelemetry", 30],

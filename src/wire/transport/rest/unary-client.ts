@@ -1,6 +1,5 @@
 import { Socket } from "node:net";
-// The package itself would load all of it, which takes three times as long.
-import Client from "undici/lib/dispatcher/client.js";
+import { Client } from "undici/index.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../../base/signal/collections.js";
