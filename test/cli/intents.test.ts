@@ -33,13 +33,13 @@ async function submit(reference: string, ...args: readonly string[]) {
 const journal = () => ["--journal", join(folder, "orders.journal")];
 
 test("an intent is executed once, however often its command is repeated", async () => {
-  const first = await submit("once", ...journal(), "--intent", "one");
+  const first = await submit("once", ...journal(), "--intent", "one", "-o", "table");
   expect(first).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^executed in block \d+ \(result\)\n[0-9A-F]{64}\n$/),
   });
-  expect(await submit("once", ...journal(), "--intent", "one")).toEqual(first);
-  const asJson = await submit("once", ...journal(), "--intent", "one", "--json");
+  expect(await submit("once", ...journal(), "--intent", "one", "-o", "table")).toEqual(first);
+  const asJson = await submit("once", ...journal(), "--intent", "one");
   expect(JSON.parse(asJson.out)).toMatchObject({ id: "one", status: "executed", evidence: "result" });
   await using client = createClient({ grpc: { url: node.grpcUrl } });
   await committed(client);

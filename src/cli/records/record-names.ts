@@ -5,7 +5,7 @@ import type { Client, MarketUnits } from "../../index.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 
-const { listMarkets, listParties } = TradingDataService.method;
+const { listAssets, listMarkets, listParties } = TradingDataService.method;
 
 /** Maximum number of records that are loaded to find a name or an identifier. */
 export const MAX_NAMED = 5000;
@@ -26,6 +26,8 @@ export interface Names {
   readonly market: (text: string) => Promise<string>;
   /** Finds the party that the user named by its identifier or the start of it. */
   readonly party: (text: string) => Promise<string>;
+  /** Finds the asset that the user named by its symbol, its identifier, or the start of it. */
+  readonly asset: (text: string) => Promise<string>;
   /** Loads the decimals of a market, once. */
   load(marketId: string): Promise<void>;
   /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
@@ -92,6 +94,23 @@ export function createNames(
     },
     party: (text) =>
       text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Use all 64 digits of its ID."),
+    async asset(text) {
+      if (FULL_ID.test(text)) {
+        return text.toLowerCase();
+      }
+      const start = idStart(text);
+      const found: string[] = [];
+      for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED, signal })) {
+        if (node.details?.symbol === text || (start !== undefined && node.id.startsWith(start))) {
+          found.push(node.id);
+        }
+      }
+      return onlyOf(found, {
+        missing: `no asset has the symbol or ID ${JSON.stringify(text)}`,
+        several: `${found.length} assets have the symbol or ID ${JSON.stringify(text)}`,
+        advice: "Run `tradewire call ListAssets --all` to list the symbols and IDs.",
+      });
+    },
     load: loadUnits,
     async loadIfOffered(marketId) {
       if (withoutUnits.has(marketId)) {
@@ -164,7 +183,7 @@ interface NamedRecords<T> {
   readonly idOf: (node: T) => string;
   readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
   /** Reads the record with a full identifier, if the node can do so. */
-  readonly get?: (id: string) => Promise<T>;
+  readonly get?: ((id: string) => Promise<T | undefined>) | undefined;
 }
 
 /**
@@ -178,19 +197,24 @@ export async function* findRecords<T>(
 ): AsyncGenerator<{ readonly node: T }> {
   const listed = new Map<string, T>();
   const advice = "Use all 64 digits of its ID, and check the other options.";
-  for (const text of texts) {
-    if (get !== undefined && FULL_ID.test(text)) {
-      yield { node: await get(text.toLowerCase()) };
-      continue;
-    }
+  const findListed = async (text: string) => {
     if (listed.size === 0) {
       for await (const { node } of list(MAX_NAMED + 1)) {
         listed.set(idOf(node).toLowerCase(), node);
       }
     }
-    const node = listed.get(await findId(text, listed.keys(), what, advice));
+    return listed.get(await findId(text, listed.keys(), what, advice));
+  };
+  for (const text of texts) {
+    if (idStart(text) === undefined) {
+      throw new RequestError(`no ${what} has the ID ${JSON.stringify(text)}`, {
+        advice: `Use ${MIN_DIGITS} or more hex digits. To filter, use --market or --party.`,
+      });
+    }
+    const node = await (get !== undefined && FULL_ID.test(text) ? get(text.toLowerCase()) : findListed(text));
     if (node === undefined) {
-      throw new RequestError(`no ${what} has the ID ${JSON.stringify(text)}`, { advice });
+      const where = listed.size > MAX_NAMED ? ` among the last ${MAX_NAMED}, which are searched` : "";
+      throw new RequestError(`no ${what}${where} has the ID ${JSON.stringify(text)}`, { advice });
     }
     yield { node };
   }
