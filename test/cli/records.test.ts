@@ -186,14 +186,17 @@ describe("orders and trades", () => {
 
   it("are of the time between --since and --until, without its end", async () => {
     const orders = await lines("orders", "--limit", "500");
-    const times = orders.map(({ createdAt }) => BigInt(createdAt));
-    const [newest = 0n, oldest = 0n] = [times[0], times.at(-1)];
+    // The time of an order is that of its last change.
+    const timeOf = ({ createdAt, updatedAt }: { createdAt: string; updatedAt: string }) =>
+      BigInt(updatedAt === "0" ? createdAt : updatedAt);
+    const times = orders.map(timeOf).sort();
+    const [oldest = 0n, newest = 0n] = [times[0], times.at(-1)];
     expect(newest).toBeGreaterThan(oldest);
     const between = await lines("orders", "--since", String(oldest), "--until", String(newest));
     expect(between.map(({ id }) => id)).toEqual(
-      expect.arrayContaining(orders.filter(({ createdAt }) => BigInt(createdAt) < newest).map(({ id }) => id)),
+      expect.arrayContaining(orders.filter((order) => timeOf(order) < newest).map(({ id }) => id)),
     );
-    expect(between.every(({ createdAt }) => BigInt(createdAt) >= oldest && BigInt(createdAt) < newest)).toBe(true);
+    expect(between.every((order) => timeOf(order) >= oldest && timeOf(order) < newest)).toBe(true);
     const [trade] = await lines("trades", "--limit", "1");
     const at = await lines("trades", "--since", trade.timestamp, "--until", String(BigInt(trade.timestamp) + 1n));
     expect(at).toContainEqual(trade);
