@@ -129,7 +129,7 @@ export function single<Value = string>(
   const only = (text: string, flag: string, previous: Value | undefined) => {
     if (previous !== undefined || text.includes(",")) {
       throw new RequestError(
-        `takes one value in this command (got ${quoted(text)}${previous === undefined ? "" : " as well"})`,
+        `must have one value in this command (got ${quoted(text)}${previous === undefined ? "" : " as well"})`,
       );
     }
     return parse(text, flag);

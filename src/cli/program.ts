@@ -119,7 +119,7 @@ interface Execution {
   readonly version: string;
   readonly context: CommandContext;
   /** Ends the command, with the reason why. */
-  readonly abort: (reason: TradewireError) => void;
+  readonly abort: (reason: CommandTimeout) => void;
   /** Ends notes and progress. */
   readonly silence: () => void;
   /** Returns what the configuration adds to the advice of an error. */
@@ -148,7 +148,7 @@ async function execute(
       silence();
     }
     if (timeout !== undefined) {
-      stopTimer = startTimer(() => abort(timeoutError(timeout)), timeout);
+      stopTimer = startTimer(() => abort(new CommandTimeout(timeout)), timeout);
     }
   });
   try {
@@ -156,10 +156,11 @@ async function execute(
       assertKnown(program, parsed);
     }
     await program.parseAsync(isHelp ? parsed.slice(0, 1) : args, { from: "user" });
+    throwIfTimedOut(signal);
     return EXIT.ok;
   } catch (thrown) {
-    // What a timeout interrupted is less clear than the timeout.
-    const reason = isTimeout(signal.reason) && !mayHaveActed(thrown, context.output) ? signal.reason : thrown;
+    const hasActed = mayHaveActed(thrown, context.output);
+    const reason = errorOf(thrown, signal, hasActed);
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
@@ -170,7 +171,8 @@ async function execute(
       return EXIT.ok; // The failure of the output decides.
     }
     // An interruption must not hide that a transaction may have been submitted.
-    if (signal.aborted && !isTimeout(signal.reason) && !(reason instanceof OutcomeUnknownError)) {
+    if (signal.aborted && !(signal.reason instanceof CommandTimeout) && !(reason instanceof OutcomeUnknownError)) {
+      err.write(hasActed ? `tradewire: interrupted; ${UNKNOWN}\n` : "");
       return interruptedCode(signal);
     }
     const wording = reason instanceof TradewireError ? await wordingFor(reason, running, adviceOn) : undefined;
@@ -187,7 +189,7 @@ async function execute(
     } else {
       writeText();
     }
-    if (mayHaveActed(reason, context.output)) {
+    if (hasActed) {
       return EXIT.unknown;
     }
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
@@ -200,16 +202,34 @@ async function execute(
 }
 
 /** The end of a command that takes longer than its `--timeout`. */
-class CommandTimeout extends ConnectionError {}
-
-function timeoutError(ms: number): CommandTimeout {
-  return new CommandTimeout(`the command did not end within ${ms} ms`, {
-    code: Code.DeadlineExceeded,
-    advice: "Use a longer --timeout, or check the node with `tradewire status`.",
-  });
+class CommandTimeout extends DOMException {
+  constructor(ms: number) {
+    super(`the command did not end within ${ms} ms`, "AbortError");
+  }
 }
 
-const isTimeout = (reason: unknown) => reason instanceof CommandTimeout;
+function throwIfTimedOut({ reason }: AbortSignal): void {
+  if (reason instanceof CommandTimeout) {
+    throw reason;
+  }
+}
+
+const UNKNOWN = "it is unknown whether the node executed the call";
+
+/** Returns the error to report: what a timeout interrupted is less clear than the timeout. */
+function errorOf(thrown: unknown, { reason }: AbortSignal, hasActed: boolean): unknown {
+  const saysMore = thrown instanceof OutcomeUnknownError || thrown instanceof Reported;
+  if (!(reason instanceof CommandTimeout) || saysMore) {
+    return thrown;
+  }
+  return new ConnectionError(hasActed ? `${reason.message}; ${UNKNOWN}` : reason.message, {
+    code: Code.DeadlineExceeded,
+    advice: hasActed
+      ? "Check the effects of the call before you repeat it."
+      : "Use a longer --timeout, or check the node with `tradewire status`.",
+    cause: thrown,
+  });
+}
 
 /** Returns whether a transaction, or a call that changes something, may have been executed. */
 function mayHaveActed(reason: unknown, { role }: CommandOutput): boolean {

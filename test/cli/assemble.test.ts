@@ -41,7 +41,7 @@ describe("tradewire assemble", () => {
     ["bodies and envelopes", () => bodies.map((b, i) => JSON.stringify(i % 2 ? b : { result: b })).join("\r\n\r\n")],
     ["bodies, one of them empty", () => [bodies[0], {}, ...bodies.slice(1)].map((b) => JSON.stringify(b)).join("\n")],
   ])("makes the archive of %s", async (_, capture) => {
-    const { code, out, files } = await assembled(capture());
+    const { code, out, files } = await assembled(capture(), "-o", "table");
     expect([code, out, files]).toEqual([0, `${join(folder, "capture.zip")}\n`, ["capture.json", "capture.zip"]]);
     expect((await readFile(join(folder, "capture.zip"))).equals(archive)).toBe(true);
   });

@@ -49,7 +49,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run(options(transport, server), { cwd: folder });
+    const outcome = await run(options(transport, server), { cwd: folder, terminal: { columns: 120, rows: 20 } });
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
     const sha256 = createHash("sha256").update(archive).digest("hex");
@@ -61,9 +61,9 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(await readdir(folder)).toEqual([NAME]);
   });
 
-  it("prints a JSON object, and nothing else", async () => {
+  it.each([[["--json"]], [[]]])("prints a JSON object, and nothing else, in a pipe with %j", async (format) => {
     await using server = await serveExport(wire, good());
-    const outcome = await run([...options(transport, server), "--json", "--to", join(folder, "mine.zip")]);
+    const outcome = await run([...options(transport, server), ...format, "--to", join(folder, "mine.zip")]);
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(outcome.out.endsWith("}\n")).toBe(true);
     expect(JSON.parse(outcome.out)).toMatchObject({
@@ -77,14 +77,15 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
   it("tells which check was made", async () => {
     await using server = await serveExport(wire, good());
     const args = [...options(transport, server), "--verify", "structure", "--force", "--to", folder];
-    expect((await run(args)).err).toContain(", structure verified\n");
+    expect((await run(args, { terminal: { columns: 120, rows: 20 } })).err).toContain(", structure verified\n");
     expect(JSON.parse((await run([...args, "--json"])).out)).toMatchObject({ verified: "structure" });
   });
 
   it("makes the folder where the path ends in a separator", async () => {
     await using server = await serveExport(wire, good());
     const outcome = await run([...options(transport, server), "--to", `${join(folder, "a", "b")}/`]);
-    expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "a", "b", NAME)}\n` });
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(outcome.out)).toMatchObject({ path: join(folder, "a", "b", NAME) });
   });
 
   it("does not replace a file unless it is forced to", async () => {
@@ -234,6 +235,11 @@ describe("tradewire export", () => {
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is after --to-block 2"],
     [[...RANGE, "--transport", "smoke"], "--transport: unknown transport"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
+    [
+      [...RANGE, "-o", "trades.zip"],
+      "\nDid you mean --to trades.zip? Allowed choices are zip, table, json, jsonl, csv",
+    ],
+    [[...RANGE, "-v"], "For the version, use -V or --version; for a log of all calls, --verbose."],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
     [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],

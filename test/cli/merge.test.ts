@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 describe("tradewire merge", () => {
   it("joins archives whose ranges follow one another", async () => {
-    const outcome = await run(["merge", "a.zip", "b.zip", "--to", "c.zip"], { cwd: folder });
+    const outcome = await run(["merge", "a.zip", "b.zip", "--to", "c.zip", "-o", "table"], { cwd: folder });
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "c.zip")}\n` });
     expect(outcome.err).toContain("chain-1-trades-1-2000.csv");
     expect((await run(["rows", "c.zip"], { cwd: folder })).out).toBe(
@@ -31,9 +31,10 @@ describe("tradewire merge", () => {
   });
 
   it("names what it makes as deployed nodes do, in their profile", async () => {
-    const { code, out, err } = await run(["merge", "a.zip", "b.zip", "--to", "new/", "--profile", "deployed"], {
-      cwd: folder,
-    });
+    const { code, out, err } = await run(
+      ["merge", "a.zip", "b.zip", "--to", "new/", "--profile", "deployed", "-o", "table"],
+      { cwd: folder },
+    );
     expect({ code, out }).toEqual({ code: 0, out: `${join(folder, "new", "chain-1-trades-000001-002000.zip")}\n` });
     expect(err).toContain("chain-1-trades-000001-002000.csv");
   });

@@ -155,6 +155,8 @@ describe("tradewire devnode", () => {
       "0",
       "--rest-port",
       "0",
+      "-o",
+      "table",
     ]);
     expect(await other.firstLine).toMatch(/^gRPC http:\/\/127\.0\.0\.1:\d+$/);
     other.interrupt(signal);

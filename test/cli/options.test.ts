@@ -53,10 +53,10 @@ it.each([
 
 it.each([
   [["schema", "--table", "trades,"], '--table must be one or more values, separated by commas (got "trades,")'],
-  [["follow", "--table", "trades,orders"], '--table takes one value in this command (got "trades,orders")'],
+  [["follow", "--table", "trades,orders"], '--table must have one value in this command (got "trades,orders")'],
   [
     ["follow", "--table", "trades", "--table", "orders"],
-    '--table takes one value in this command (got "orders" as well)',
+    '--table must have one value in this command (got "orders" as well)',
   ],
 ])("says what is wrong with a list: %j", async (args, said) => {
   expect(await run(args)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(said) });

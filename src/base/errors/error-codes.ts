@@ -406,7 +406,7 @@ export const ERROR_CODES = {
     cause:
       "The node belongs to another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
     advice:
-      "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from N`.",
+      "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from-block N`.",
     example:
       'the histories diverge: duckdb:history.duckdb has blocks 2001 to 3000 of trades from segment "Qm1" after "Qm0", but the node has segment "Qm2" of blocks 2001 to 3000 after "Qm0"',
   },

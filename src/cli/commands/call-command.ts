@@ -212,16 +212,11 @@ async function* responses(
   method: DescMethod,
   { requests, headers }: PreparedCall,
   { timeout, to }: CallOptions,
-  { signal, err }: CommandContext,
+  { signal }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
     const request = await onlyOf(requests);
-    const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
-      if (signal.aborted && !isReadOnly(method)) {
-        err.write("tradewire: interrupted; it is unknown whether the node executed the call\n");
-      }
-      throw reason;
-    });
+    const { message } = await transport.unary(method, signal, timeout, headers, request);
     yield message;
   }
   if (isStreaming(method)) {

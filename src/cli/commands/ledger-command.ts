@@ -10,6 +10,7 @@ import type { CommandContext } from "../output.js";
 import { jsonFlag, OUTPUT, type OutputFormat, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
+import { createNames } from "../records/record-names.js";
 import { forceOption, partyOption, timeOptions, toOption } from "../shared-options.js";
 
 const ledgerOptions = {
@@ -43,9 +44,12 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
   const progress = createProgress(context);
+  const names = createNames(client, false, context);
+  const partyId = await names.party(party);
+  const assetId = asset === undefined ? undefined : await names.asset(asset);
   const dateRange = { startTimestamp: since, endTimestamp: until };
   const ledger = client.exportLedgerEntries(
-    { partyId: party, assetId: asset, dateRange },
+    { partyId, assetId, dateRange },
     { signal: context.signal, maxRowBytes, onProgress: toTerminal ? progress.end : progress.update },
   );
   const run =

@@ -117,7 +117,12 @@ export const addOrders = defineCommand(
       const filter = { marketIds, partyIds, statuses: [...status], liveOnly: live, ...readPeriod(options) };
       return {
         type: ordersType(names),
-        ids: { kind: "order", texts: ids },
+        ids: {
+          kind: "order",
+          texts: ids,
+          get: async (orderId) =>
+            (await client.service(TradingDataService).getOrder({ orderId }, { signal: context.signal })).order,
+        },
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listOrders, { filter }, how),
         key: ({ id }) => id,
@@ -242,7 +247,11 @@ interface Records<M extends DescMessage>
   /** The market whose decimals a record has. */
   readonly marketOf: (node: MessageShape<M>) => string | undefined;
   /** The identifiers that the user asks for; without any, all records are listed. */
-  readonly ids?: { readonly kind: "order" | "trade"; readonly texts: readonly string[] };
+  readonly ids?: {
+    readonly kind: "order" | "trade";
+    readonly texts: readonly string[];
+    readonly get?: (id: string) => Promise<MessageShape<M> | undefined>;
+  };
   list(how: ListOptions): AsyncIterable<Pick<ListedRecord<MessageShape<M>>, "node">>;
   /** Returns whether a changed record is still among those that the options select; by default, it is. */
   matches?(node: MessageShape<M>): boolean;

@@ -58,6 +58,8 @@ type SchemaOptions = OptionValues<typeof schemaOptions>;
 
 /** Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows. */
 export const addSchema = defineCommand(schemaOptions, async (options, context) => {
+  const { dialect, forSync } = options;
+  checkOptions(options);
   const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));
   const report = {
     async table() {
@@ -68,8 +70,24 @@ export const addSchema = defineCommand(schemaOptions, async (options, context) =
     object: () => ({ tables: schemas() }),
     records: () => schemas().flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column }))),
   };
-  await printReport(report, outputFormat(options, context), context);
+  const isText = dialect !== undefined || forSync === true;
+  await printReport(report, isText ? "table" : outputFormat(options, context), context);
 });
+
+function checkOptions({ dialect, forSync, schema, partitionBy: by, ...options }: SchemaOptions): void {
+  if (forSync === true) {
+    return;
+  }
+  if (schema !== undefined || by !== undefined) {
+    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
+  }
+  const isSql = SQL_DIALECTS.some((name) => name === dialect);
+  if (!isSql && (options.fromSchemaVersion !== undefined || options.addedNullable === true)) {
+    throw new RequestError("--from-schema-version and --added-nullable apply only to SQL", {
+      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
+    });
+  }
+}
 
 function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   const { dialect, fromSchemaVersion: from, addedNullable, schemaVersion } = options;
@@ -77,15 +95,7 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   if (options.forSync === true) {
     return syncTablesSql(tables, options);
   }
-  if (options.schema !== undefined || options.partitionBy !== undefined) {
-    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
-  }
   const sql = SQL_DIALECTS.find((name) => name === dialect);
-  if (sql === undefined && (from !== undefined || addedNullable === true)) {
-    throw new RequestError("--from-schema-version and --added-nullable apply only to SQL", {
-      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
-    });
-  }
   if (sql !== undefined && from !== undefined) {
     return sqlScript(alterTablesSql(tables, { from, to: schemaVersion }, sql, { addedNullable }));
   }

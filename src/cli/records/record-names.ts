@@ -6,7 +6,7 @@ import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trad
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 
-const { listMarkets } = TradingDataService.method;
+const { listAssets, listMarkets } = TradingDataService.method;
 
 /** How to name a record of a node that has too many of them to search. */
 const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
@@ -19,6 +19,8 @@ export interface Names {
   readonly market: (text: string) => Promise<string>;
   /** Finds the party that the user named by its identifier or the start of it. */
   readonly party: (text: string) => Promise<string>;
+  /** Finds the asset that the user named by its symbol, its identifier, or the start of it. */
+  readonly asset: (text: string) => Promise<string>;
   /** Loads the decimals of a market, once. */
   load(marketId: string): Promise<void>;
   /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
@@ -55,6 +57,14 @@ export function createNames(
   const namedMarkets = async () =>
     [...(await markets()).values()].map((market) => ({ id: market.id, code: marketCode(market) }));
 
+  async function namedAssets() {
+    const assets: { readonly id: string; readonly code: string | undefined }[] = [];
+    for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED + 1, signal })) {
+      assets.push({ id: node.id, code: node.details?.symbol });
+    }
+    return assets;
+  }
+
   async function loadUnits(marketId: string): Promise<void> {
     if (!units.has(marketId)) {
       await markets();
@@ -71,6 +81,12 @@ export function createNames(
         adviceOnMany: ADVICE_ON_MANY,
       }),
     party: createRecordNames(client.records, { signal }).party,
+    asset: (text) =>
+      findRecord(text, namedAssets, {
+        kind: "asset",
+        advice: "Run `tradewire call ListAssets --all` to list the symbols and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
     load: loadUnits,
     async loadIfOffered(marketId) {
       if (withoutUnits.has(marketId)) {
@@ -102,6 +118,8 @@ interface NamedRecords<T> {
   readonly kind: "order" | "trade" | "stop order";
   readonly idOf: (node: T) => string;
   readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
+  /** Reads the record with a complete identifier, if the node can do so. */
+  readonly get?: ((id: string) => Promise<T | undefined>) | undefined;
 }
 
 /**
@@ -111,17 +129,24 @@ interface NamedRecords<T> {
  */
 export async function* findRecords<T>(
   texts: readonly string[],
-  { kind, idOf, list }: NamedRecords<T>,
+  { kind, idOf, list, get }: NamedRecords<T>,
 ): AsyncGenerator<{ readonly node: T }> {
   const nodes = new Map<string, T>();
-  for await (const { node } of list(MAX_NAMED + 1)) {
-    nodes.set(idOf(node).toLowerCase(), node);
+  const advice = "Use at least 4 digits of its ID, and check the other options. To filter, use --market or --party.";
+  async function listed() {
+    if (nodes.size === 0) {
+      for await (const { node } of list(MAX_NAMED + 1)) {
+        nodes.set(idOf(node).toLowerCase(), node);
+      }
+    }
+    return [...nodes.keys()].map((id) => ({ id }));
   }
-  const ids = [...nodes.keys()].map((id) => ({ id }));
-  const advice = "Use more digits of its ID, and check the other options.";
   for (const text of texts) {
-    const id = await findRecord(text, async () => ids, { kind, advice, adviceOnMany: ADVICE_ON_MANY });
-    const node = nodes.get(id);
+    const id = await findRecord(text, listed, { kind, advice, adviceOnMany: ADVICE_ON_MANY });
+    if (get === undefined && nodes.size === 0) {
+      await listed(); // A complete identifier is found without a listing.
+    }
+    const node = nodes.get(id) ?? (await get?.(id));
     if (node === undefined) {
       throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
     }

@@ -25,7 +25,7 @@ interface NamedRecord {
 
 /** What is searched, and what to do if it is not found. */
 interface Searched {
-  readonly kind: "market" | "order" | "party" | "stop order" | "trade";
+  readonly kind: "asset" | "market" | "order" | "party" | "stop order" | "trade";
   /** What to do if no record has the name. */
   readonly advice?: string;
   /** What to do if there are too many records to search. */
@@ -33,7 +33,7 @@ interface Searched {
 }
 
 /**
- * Finds the record that a text names: by its identifier, the start of it, or a market's code. A complete identifier is returned
+ * Finds the record that a text names: by its identifier, the start of it, or the code of a market or an asset. A complete identifier is returned
  * in lower case, and nothing is listed.
  *
  * @throws {@link RequestError} if no or several records have the name, or there are too many to search
@@ -46,17 +46,17 @@ export async function findRecord(
   if (FULL_ID.test(text)) {
     return text.toLowerCase();
   }
-  const isMarket = kind === "market";
+  const name = kind === "market" ? "code" : kind === "asset" ? "symbol" : undefined;
   const fullId = "Use all 64 digits of the ID.";
   const start = idStart(text);
-  const records = start !== undefined || isMarket ? await load() : [];
+  const records = start !== undefined || name !== undefined ? await load() : [];
   const isNamed = ({ id, code }: NamedRecord) =>
     code === text || (start !== undefined && id.toLowerCase().startsWith(start));
   const found = new Set(records.filter(isNamed).map(({ id }) => id.toLowerCase()));
   // More digits than that belong to one record, even if the others were not searched.
   const isSafe = start !== undefined && start.length >= SHOWN_DIGITS && found.size === 1;
   if (records.length > MAX_NAMED && !isSafe) {
-    const by = isMarket ? "its code or the start of its ID" : "the start of its ID";
+    const by = `${name === undefined ? "" : `its ${name} or `}the start of its ID`;
     throw new RequestError(
       `cannot find the ${kind} ${quoted(text)} by ${by}: the node has more than the ${MAX_NAMED} that are searched`,
       { advice: advice.adviceOnMany ?? fullId },
@@ -64,7 +64,7 @@ export async function findRecord(
   }
   const [only, ...others] = found;
   if (only === undefined) {
-    throw new RequestError(`no ${kind} has the ${isMarket ? "code or ID" : "ID"} ${quoted(text)}`, {
+    throw new RequestError(`no ${kind} has the ${name === undefined ? "" : `${name} or `}ID ${quoted(text)}`, {
       advice: advice.advice ?? fullId,
     });
   }
