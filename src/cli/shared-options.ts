@@ -45,6 +45,11 @@ export const amountOptions = {
   all: flag(`print all, also on a terminal, where the default is ${LISTED}`),
 };
 
+/** The option of listings, which print decimal numbers. */
+export const rawOption = flag(
+  "print records as the network sends them: integers, Unix times, and full names of values",
+);
+
 export const columnsOption = textList("<name>", "columns to print, in this order");
 
 /** The option of commands that show current records. */

@@ -14,7 +14,6 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
   desc: NetworkParameterSchema,
   name: "networkParameters",
   header: ["key", "value"],
-  cells: ({ key, value }) => [key, value],
 };
 
 const paramsOptions = { ...listingOptions, ...clientOptions };

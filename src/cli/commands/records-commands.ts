@@ -16,19 +16,27 @@ import { MAX_NAMED } from "../../trade/market/record-names.js";
 import { commandClient, reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
-import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE, withColumns } from "../listing.js";
+import {
+  enumOption,
+  type ListingType,
+  listingOptions,
+  maxRecords,
+  printedType,
+  printListing,
+  WIDE_ADVICE,
+} from "../listing.js";
 import type { CommandContext } from "../output.js";
-import { outputFormat } from "../output-format.js";
 import { loadAssets } from "../records/assets.js";
 import { createNames, findRecords, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchOptions, watchRecords } from "../records/watch-records.js";
-import { liveOption, marketsOption, partiesOption, timeOptions, wideOption } from "../shared-options.js";
+import { liveOption, marketsOption, partiesOption, rawOption, timeOptions, wideOption } from "../shared-options.js";
 import { LISTED } from "../table.js";
 
 const { listAccounts, listAllPositions, listMarkets, listOrders, listTrades } = TradingDataService.method;
 
 const recordsOptions = {
+  raw: rawOption,
   wide: wideOption,
   ...watchOptions,
   ...listingOptions,
@@ -242,8 +250,8 @@ interface ListOptions {
 }
 
 /** The records that a command lists, and the stream of their changes. */
-interface Records<M extends DescMessage>
-  extends Pick<WatchedRecords<M>, "type" | "key" | "ageOf" | "createdAt" | "streams"> {
+interface Records<M extends DescMessage> extends Pick<WatchedRecords<M>, "key" | "ageOf" | "createdAt" | "streams"> {
+  readonly type: ListingType<M>;
   /** The market whose decimals a record has. */
   readonly marketOf: (node: MessageShape<M>) => string | undefined;
   /** The identifiers that the user asks for; without any, all records are listed. */
@@ -305,7 +313,7 @@ async function runRecords<M extends DescMessage>(
   const limit = options.limit ?? (options.all === true ? undefined : LISTED);
   const watched = {
     ...records,
-    type: withColumns(records.type, options.columns, outputFormat(options, context)),
+    type: printedType(records.type, options),
     matches: (node: MessageShape<M>) => isAsked(node) && matches(node),
     list: (ending: AbortSignal) => listed({ limit, signal: ending }),
     streams: streams.map(

@@ -1,30 +1,15 @@
-import { type StopOrderEvent, StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
-import {
-  Order_TimeInForceSchema,
-  Order_TypeSchema,
-  SideSchema,
-  StopOrder_ExpiryStrategySchema,
-  StopOrder_StatusSchema,
-} from "../../../gen/client/vega/vega_pb.js";
+import type { StopOrderEvent } from "../../../gen/client/vega/events/v1/events_pb.js";
+import { StopOrder_ExpiryStrategySchema, StopOrder_StatusSchema } from "../../../gen/client/vega/vega_pb.js";
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { readPeriod } from "../../data/listing/listing-filters.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
-import { isoTime } from "../formatting.js";
-import {
-  enumOption,
-  type ListingType,
-  listingOptions,
-  maxRecords,
-  printListing,
-  valueName,
-  WIDE_ADVICE,
-} from "../listing.js";
+import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE } from "../listing.js";
 import type { CommandContext } from "../output.js";
-import { createNames, findRecords, type Names } from "../records/record-names.js";
-import { stopOrderDecimals, triggerText } from "../records/record-types.js";
-import { liveOption, marketsOption, partiesOption, timeOptions, wideOption } from "../shared-options.js";
+import { createNames, findRecords } from "../records/record-names.js";
+import { stopOrdersType } from "../records/record-types.js";
+import { liveOption, marketsOption, partiesOption, rawOption, timeOptions, wideOption } from "../shared-options.js";
 
 const { listStopOrders } = TradingDataService.method;
 
@@ -35,6 +20,7 @@ const stopOrdersOptions = {
   market: marketsOption,
   ...timeOptions,
   live: liveOption,
+  raw: rawOption,
   wide: wideOption,
   ...listingOptions,
   ...clientOptions,
@@ -76,47 +62,5 @@ async function runStopOrders(
       yield node;
     }
   }
-  await printListing(nodes(), stopOrders(names), options, context);
-}
-
-function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
-  const { id } = names;
-  const time = (value: bigint | undefined) => (value === undefined ? "" : isoTime(value));
-  return {
-    desc: StopOrderEventSchema,
-    name: "stopOrders",
-    header: "id status trigger side price size type tif expires at_expiry created updated party market".split(" "),
-    ranked: "id status trigger side price size market created type expires party tif at_expiry updated".split(" "),
-    advice: WIDE_ADVICE,
-    decimals: (event) => stopOrderDecimals(event, names),
-    decimalNames: ["price", "size", "triggerPrice"],
-    cells(event) {
-      const { stopOrder: order, submission } = event;
-      if (order === undefined) {
-        return [];
-      }
-      const sent = {
-        price: submission?.price ?? "",
-        size: submission?.size ?? "",
-        triggerPrice: order.trigger.value ?? "",
-      };
-      const { price, size, triggerPrice } = { ...sent, ...stopOrderDecimals(event, names) };
-      return [
-        id(order.id),
-        valueName(StopOrder_StatusSchema, order.status),
-        triggerText(order, String(triggerPrice)),
-        submission === undefined ? "" : valueName(SideSchema, submission.side),
-        String(price),
-        String(size),
-        submission === undefined ? "" : valueName(Order_TypeSchema, submission.type),
-        submission === undefined ? "" : valueName(Order_TimeInForceSchema, submission.timeInForce),
-        time(order.expiresAt),
-        order.expiryStrategy === undefined ? "" : valueName(StopOrder_ExpiryStrategySchema, order.expiryStrategy),
-        time(order.createdAt),
-        time(order.updatedAt),
-        id(order.partyId),
-        names.code(order.marketId),
-      ];
-    },
-  };
+  await printListing(nodes(), { ...stopOrdersType(names), advice: WIDE_ADVICE }, options, context);
 }

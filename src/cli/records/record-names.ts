@@ -2,6 +2,7 @@ import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client, MarketUnits } from "../../index.js";
+import type { KnownDecimals } from "../../trade/market/field-units.js";
 import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trade/market/record-names.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
@@ -25,8 +26,8 @@ export interface Names {
   load(marketId: string): Promise<void>;
   /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
   loadIfOffered(marketId: string): Promise<void>;
-  /** The decimals of a market that was loaded. */
-  unitsOf(marketId: string): MarketUnits | undefined;
+  /** The decimals of the markets that were loaded. */
+  readonly known: KnownDecimals;
   /** The code of a market, or its identifier. */
   code(marketId: string): string;
   id(text: string): string;
@@ -99,11 +100,11 @@ export function createNames(
           throw reason;
         }
         withoutUnits.add(marketId);
-        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are in units`;
+        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are left out. Use --raw for the integers of the network`;
         notes.write(`tradewire: ${printable(note)}\n`);
       }
     },
-    unitsOf: (marketId) => units.get(marketId),
+    known: { market: (marketId) => units.get(marketId), asset: () => undefined },
     code(marketId) {
       const market = loaded.get(marketId);
       const code = market === undefined ? "" : marketCode(market);

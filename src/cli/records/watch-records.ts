@@ -11,7 +11,7 @@ import { reconnect } from "../../trade/live/reconnect.js";
 import type { LineWriter } from "../client.js";
 import type { OptionValues } from "../declarations.js";
 import { clock } from "../formatting.js";
-import { type ListingType, recordJson, wordsOf } from "../listing.js";
+import { type PrintedType, wordsOf } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import type { OutputOptions } from "../output-format.js";
 import { createDisplay, type Display, sizeOf } from "../progress.js";
@@ -20,7 +20,7 @@ import { describeOmissions, fitTable, type LaidOut, rankedPlaces } from "../tabl
 
 /** Records that change, and the streams of their changes. */
 export interface WatchedRecords<M extends DescMessage> {
-  readonly type: ListingType<M>;
+  readonly type: PrintedType<M>;
   /** Lists the records, as many as the command shows, after the decimals of their markets were loaded. */
   list(signal: AbortSignal): AsyncIterable<MessageShape<M>>;
   /**
@@ -284,7 +284,7 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
       if (before !== undefined && isOutdated(record, before, from)) {
         return undefined;
       }
-      const text = json(recordJson(type, record));
+      const text = json(type.record(record));
       if (known?.text === text) {
         return undefined;
       }

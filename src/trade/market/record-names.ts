@@ -1,5 +1,5 @@
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { quoted } from "../../base/errors/error-text.js";
+import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { assertText } from "../../base/input/assert.js";
 import type { CallOptions } from "../../base/input/call-options.js";
@@ -64,8 +64,10 @@ export async function findRecord(
   }
   const [only, ...others] = found;
   if (only === undefined) {
+    const codes = records.flatMap(({ code }) => code ?? []);
+    const near = codes.find((code) => code.toLowerCase() === text.toLowerCase()) ?? closestName(text, codes);
     throw new RequestError(`no ${kind} has the ${name === undefined ? "" : `${name} or `}ID ${quoted(text)}`, {
-      advice: advice.advice ?? fullId,
+      advice: `${near === undefined ? "" : `Did you mean ${near}? `}${advice.advice ?? fullId}`,
     });
   }
   if (others.length > 0) {
