@@ -159,7 +159,7 @@ it("refuses a ledger whose units overlap", async () => {
   const history = { chainId: "c", segments: [segmentAt(1)] };
   const range = { fromBlock: 0n, toBlock: 100n };
   await expect(compareLedger(sinkOf(entries), { history, tables: ["trades"], range, limit: 1 })).rejects.toThrow(
-    /^the ledger of trades has a unit that starts at block 21 after the unit of blocks 1 to 30\n/,
+    /^the ledger of trades has a unit that starts at block 21 after the unit of blocks 1 to 30$/m,
   );
 });
 

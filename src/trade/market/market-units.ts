@@ -6,6 +6,7 @@ import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
 import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { formatDecimal, formatField, MAX_DECIMALS, parseByRules } from "./decimal.js";
@@ -124,7 +125,7 @@ export interface Units {
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
 export function createUnits(
-  service: <S extends DescService>(service: S) => ConnectClient<S>,
+  service: <S extends DescService>(service: S) => ServiceClient<S>,
   failing: CallErrorMapper,
 ): Units {
   return {
