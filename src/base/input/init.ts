@@ -38,5 +38,5 @@ type FieldInit<Field, Names> = [Field] extends [number | undefined]
             ? { readonly [key: string]: MessageInit<Value> }
             : Field;
 
-/** The names of an enum; none for a number, of which every text with digits is one. */
+/** The names of an enum; none for a number. As text, a number is any number, and an enum is one of its own. */
 type EnumName<Value extends number, Names> = `${number}` extends `${Value}` ? never : Names;

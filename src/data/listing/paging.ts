@@ -108,7 +108,9 @@ export interface Paging {
  *
  * @example
  * const { listBooks } = LibraryService.method;
- * for await (const { books, totalSize } of pages(transport, listBooks, { parent: "shelves/1" })) console.log(books.length);
+ * for await (const { books, totalSize } of pages(client.transport, listBooks, { parent: "shelves/1" })) {
+ *   console.log(books.length, totalSize);
+ * }
  */
 export function pages<M extends DescMethodUnary>(
   transport: Transport,
@@ -132,7 +134,9 @@ export function pages<M extends DescMethodUnary>(
  *
  * @example
  * const { listBooks } = LibraryService.method;
- * for await (const { node } of records(transport, listBooks, { parent: "shelves/1" }, { limit: 100 })) console.log(node.title);
+ * for await (const { node } of records(client.transport, listBooks, { parent: "shelves/1" }, { limit: 100 })) {
+ *   console.log(node.title);
+ * }
  */
 export function records<M extends DescMethodUnary>(
   transport: Transport,
