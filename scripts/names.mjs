@@ -1,9 +1,14 @@
-// Writes the names of the commands and of the types of events, and the definition of error details, into a folder of generated
-// code: a program that needs only these does not load the definitions.
+// Writes the names of the commands, of the types of events and of enum values, and the definition of error details, into a folder
+// of generated code: a program that needs only these does not load the definitions, and a type cannot be made of what only
+// descriptors have.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.ts";
+import { CoreService } from "../gen/vega/api/v1/core_pb.ts";
+import { CoreStateService } from "../gen/vega/api/v1/corestate_pb.ts";
 import { InputDataSchema } from "../gen/vega/commands/v1/transaction_pb.ts";
 import { BusEventSchema, BusEventTypeSchema } from "../gen/vega/events/v1/events_pb.ts";
 import { ErrorDetailSchema } from "../gen/vega/vega_pb.ts";
@@ -51,11 +56,53 @@ export const ErrorDetailSchema: GenMessage<ErrorDetail> = /* @__PURE__ */ messag
 `;
 }
 
+/** The files of the network's definitions. */
+function filesOf(...services) {
+  const files = new Set();
+  const add = (file) => {
+    files.add(file);
+    file.dependencies.forEach(add);
+  };
+  for (const { file } of services) {
+    add(file);
+  }
+  return [...files].filter(({ proto }) => /^(?:datanode|vega)\b/.test(proto.package));
+}
+
+/** The types of the names of all enum values, by enum and by the fields of messages. */
+function enumNames() {
+  const files = filesOf(TradingDataService, CoreService, CoreStateService, InputDataSchema);
+  const messages = files.flatMap((file) => [...nestedTypes(file)].filter(({ kind }) => kind === "message"));
+  const enums = new Map();
+  const fields = messages
+    .sort((a, b) => (a.typeName < b.typeName ? -1 : 1))
+    .flatMap(({ typeName, fields }) => {
+      const ofEnums = fields.filter((field) => field.enum !== undefined && field.oneof === undefined);
+      for (const field of ofEnums) {
+        enums.set(field.enum.typeName, field.enum.values);
+      }
+      const lines = ofEnums.map(
+        (field) => `    ${field.localName}: EnumNames[${JSON.stringify(field.enum.typeName)}];\n`,
+      );
+      return lines.length === 0 ? [] : [`  ${JSON.stringify(typeName)}: {\n${lines.join("")}  };\n`];
+    });
+  const names = [...enums].sort().map(([typeName, values]) => {
+    const all = values.flatMap(({ localName, name }) => (localName === name ? [name] : [localName, name]));
+    return `  ${JSON.stringify(typeName)}:${all.map((name) => `\n    | ${JSON.stringify(name)}`).join("")};\n`;
+  });
+  return (
+    `${HEAD}\n/** The names of each enum's values, without and with their prefix. */\n` +
+    `interface EnumNames {\n${names.join("")}}\n\n` +
+    `/** The names that the enum fields of each message accept. */\nexport interface EnumFields {\n${fields.join("")}}\n`
+  );
+}
+
 const commandNames = InputDataSchema.oneofs[0].fields.map(({ localName }) => [localName, true]);
 
 const folder = join(process.argv[2] ?? "gen", "names");
 await mkdir(folder, { recursive: true });
 await writeFile(join(folder, "error-detail.ts"), errorDetail());
+await writeFile(join(folder, "enums.ts"), enumNames());
 await writeFile(join(folder, "commands.ts"), constant("The names of all commands.", "commandNames", commandNames));
 await writeFile(
   join(folder, "events.ts"),

@@ -49,6 +49,7 @@ export {
 } from "./base/errors/index.js";
 export type { SaveTarget } from "./base/file/save-target.js";
 export type { CallOptions, ServiceCallOptions } from "./base/input/call-options.js";
+export type { InitOf } from "./base/input/init.js";
 export type { Profile } from "./base/profile.js";
 export { type Client, createClient } from "./client/index.js";
 export type { NodeStatus } from "./client/nodes.js";

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createClient as createConnectClient, createContextValues, type Transport } from "@connectrpc/connect";
+import { createContextValues, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
@@ -168,7 +168,7 @@ export interface Client
    *
    * @example
    * await using leases = client.leases({ signer, leaseMs: 15_000, flattenAfterMs: 20_000 });
-   * const { id } = await leases.submit(units.order({ side: Side.BUY, type: Order_Type.LIMIT, price: "1.2", size: "3" }));
+   * const { id } = await leases.submit(units.order({ side: "BUY", type: "LIMIT", price: "1.2", size: "3" }));
    */
   leases(options: LeasesOptions): Leases;
   /**
@@ -195,12 +195,16 @@ export interface Client
   close(): Promise<void>;
 }
 
+const rethrow = (reason: unknown): never => {
+  throw reason;
+};
+
 /** Returns the checks for requests that would crash a node or halt the network. */
 function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestCheck> {
   const checkHalting: RequestCheck = (request, { header, ...call }, transport) =>
     haltingTransaction(
       request,
-      (service) => createConnectClient(service, transport),
+      (service) => createServiceClient(service, transport, () => rethrow),
       recentBlocks,
       toConnectOptions({ ...call, headers: header }),
     );

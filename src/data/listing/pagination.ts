@@ -1,14 +1,8 @@
-import {
-  clone,
-  create,
-  type DescMessage,
-  type DescMethod,
-  type Message,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
+import { clone, create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { RequestError } from "../../base/errors/index.js";
 import { assertKnownKeys, assertOneOf, formatValue, invalidValueError } from "../../base/input/assert.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import type { Connection } from "./paging-method.js";
 
@@ -134,10 +128,10 @@ export interface PagedRequest {
  */
 export function readRequest<I extends DescMessage>(
   desc: I,
-  init: MessageInitShape<I> | undefined,
+  init: InitOf<I> | undefined,
   by: Connection["by"],
 ): PagedRequest {
-  const request = clone(desc, create(desc, init === undefined ? init : parseMessageInit(desc, init)));
+  const request = clone(desc, create(desc, init === undefined ? undefined : parseMessageInit(desc, init)));
   const [size, start] = by === "cursors" ? (["first", "after"] as const) : (["pageSize", "pageToken"] as const);
   const asked = paginationOf(desc, request, by);
   for (const name of by === "cursors" ? ["last", "before"] : []) {

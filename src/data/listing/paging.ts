@@ -6,13 +6,13 @@ import {
   type DescMethodUnary,
   isMessage,
   type Message,
-  type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
 import { assertKnownKeys, invalidTypeError } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
+import type { InitOf } from "../../base/input/init.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import { isTransport } from "../../wire/config/config-schema.js";
 import { messageToJson } from "../../wire/json/message-json.js";
@@ -66,7 +66,7 @@ export interface Paging {
    */
   pages<M extends DescMethodUnary>(
     method: PagingMethod<M>,
-    request?: MessageInitShape<M["input"]>,
+    request?: InitOf<M["input"]>,
     options?: PagesOptions,
   ): AsyncIterable<MessageShape<M["output"]>>;
   /**
@@ -87,7 +87,7 @@ export interface Paging {
    */
   records<M extends DescMethodUnary>(
     method: PagingMethod<M>,
-    request?: MessageInitShape<M["input"]>,
+    request?: InitOf<M["input"]>,
     options?: RecordsOptions,
   ): AsyncIterable<ListedRecord<NodeOf<M>>>;
 }
@@ -108,12 +108,14 @@ export interface Paging {
  *
  * @example
  * const { listBooks } = LibraryService.method;
- * for await (const { books, totalSize } of pages(transport, listBooks, { parent: "shelves/1" })) console.log(books.length);
+ * for await (const { books, totalSize } of pages(client.transport, listBooks, { parent: "shelves/1" })) {
+ *   console.log(books.length, totalSize);
+ * }
  */
 export function pages<M extends DescMethodUnary>(
   transport: Transport,
   method: PagingMethod<M>,
-  request?: MessageInitShape<M["input"]>,
+  request?: InitOf<M["input"]>,
   options?: PagesOptions,
 ): AsyncIterable<MessageShape<M["output"]>> {
   return pagingOver(transport).pages(method, request, options);
@@ -132,12 +134,14 @@ export function pages<M extends DescMethodUnary>(
  *
  * @example
  * const { listBooks } = LibraryService.method;
- * for await (const { node } of records(transport, listBooks, { parent: "shelves/1" }, { limit: 100 })) console.log(node.title);
+ * for await (const { node } of records(client.transport, listBooks, { parent: "shelves/1" }, { limit: 100 })) {
+ *   console.log(node.title);
+ * }
  */
 export function records<M extends DescMethodUnary>(
   transport: Transport,
   method: PagingMethod<M>,
-  request?: MessageInitShape<M["input"]>,
+  request?: InitOf<M["input"]>,
   options?: RecordsOptions,
 ): AsyncIterable<ListedRecord<NodeOf<M>>> {
   return pagingOver(transport).records(method, request, options);
@@ -154,7 +158,7 @@ function pagingOver(transport: Transport): Paging {
 /** Lists the records of a method with custom rules. */
 export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   method: M,
-  request: MessageInitShape<M["input"]> | undefined,
+  request: InitOf<M["input"]> | undefined,
   options: ListOptions<ListedRecord<N>>,
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
@@ -174,7 +178,7 @@ export function createPaging(
 ): Paging & { readonly listRecords: ListRecords } {
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
-    init: MessageInitShape<M["input"]> | undefined,
+    init: InitOf<M["input"]> | undefined,
     { pageSize, limit, signal, headers, timeoutMs }: RecordsOptions,
     { isWhole, idOf }: RecordRules<NodeOf<M>, N>,
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
@@ -233,7 +237,7 @@ export function createPaging(
 
     records<M extends DescMethodUnary>(
       method: M,
-      request: MessageInitShape<M["input"]> | undefined,
+      request: InitOf<M["input"]> | undefined,
       options: RecordsOptions = {},
     ) {
       assertKnownKeys("options", options, RECORDS_OPTIONS);

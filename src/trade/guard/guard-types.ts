@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
 import { assertOneOf, invalidValueError } from "../../base/input/assert.js";
 import type { Paging } from "../../data/listing/paging.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import type { OutcomeOperations } from "../live/outcomes.js";
 import type { UnitsOfMarkets } from "../market/market-units.js";
 import type { CommandSource } from "../transaction/input-data.js";
@@ -105,7 +105,7 @@ export interface GuardServices extends ChainSettings {
   readonly sendUrgently: OutcomeOperations["sendUrgently"];
   readonly marketUnits: UnitsOfMarkets["marketUnits"];
   readonly records: Paging["records"];
-  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  readonly service: <S extends DescService>(service: S) => ServiceClient<S>;
   /** Aborted when the client is closed. */
   readonly closing: AbortSignal;
 }

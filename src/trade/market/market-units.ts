@@ -8,6 +8,7 @@ import { ProtocolError, RequestError } from "../../base/errors/index.js";
 import { type CallOptions, parseCallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { Paging } from "../../data/listing/paging.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { formatDecimal, formatField, MAX_DECIMALS, parseByRules, type UnitKind, type Units } from "./decimal.js";
 import { createDecimalCommands, type DecimalCommands } from "./decimal-commands.js";
@@ -145,7 +146,7 @@ export function createLoadedDecimals(service: MarketService): LoadedDecimals {
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
 export function createUnits(
-  service: <S extends DescService>(service: S) => ConnectClient<S>,
+  service: <S extends DescService>(service: S) => ServiceClient<S>,
   records: Paging["records"],
   failing: CallErrorMapper,
 ): UnitsOfMarkets {

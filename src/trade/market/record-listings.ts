@@ -1,5 +1,4 @@
 import type { DescMessage, DescService, Message } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
 import {
   type Order_Status,
   Order_StatusSchema,
@@ -32,6 +31,7 @@ import {
 } from "../../data/listing/paging.js";
 import { connectionOf } from "../../data/listing/paging-method.js";
 import { readPageOptions } from "../../data/listing/sent-pages.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import {
   type DecimalFields,
@@ -228,7 +228,7 @@ const MARKETS_FILTER = { markets: true, settled: true } as const;
 
 /** Creates the listings of a node. */
 export function createRecordListings(
-  service: <S extends DescService>(service: S) => ConnectClient<S>,
+  service: <S extends DescService>(service: S) => ServiceClient<S>,
   records: Paging["records"],
   listRecords: ListRecords,
 ): RecordListings {

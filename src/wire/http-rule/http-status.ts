@@ -53,7 +53,7 @@ export function codeOfApiStatus(status: number): Code {
 /**
  * Returns the HTTP status with which a service answers its own client after a failure of this library.
  *
- * It tells the client whose fault the failure is: 4xx that of the client's request, 5xx that of the service or of what it
+ * The status says whose fault the failure is: 4xx that of the client's request, 5xx that of the service or of what it
  * calls. What the node refuses because of the service, such as its credentials or its rate of calls, is not the client's fault.
  *
  * @param error what was thrown; for another error than those of this library, the status is 500. Or a gRPC code, whose status
@@ -61,7 +61,8 @@ export function codeOfApiStatus(status: number): Code {
  * @returns the status: 400, 403, 404, 409, 499, 500, 501, 502, 503 or 504; for a code also 401 and 429
  *
  * @example
- * app.setErrorHandler((error, _, reply) => reply.code(httpStatusOf(error)).send({ error: error.message }));
+ * const failed = (error: Error) => Response.json({ error: error.message }, { status: httpStatusOf(error) });
+ * const response = await client.status().then((nodes) => Response.json(nodes), failed);
  */
 export function httpStatusOf(error: unknown): number {
   if (typeof error === "number") {

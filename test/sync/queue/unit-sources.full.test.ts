@@ -152,7 +152,7 @@ it("lists its node again at once for a unit that is new, and waits for no planne
   await eventually(() => events.length > 0);
   expect(events[0]).toMatchObject({
     kind: "waiting",
-    error: { message: expect.stringMatching(/^postgres:\/\/.* has no queue yet\n/) },
+    error: { message: expect.stringMatching(/^postgres:\/\/.* has no queue yet$/m) },
   });
   const following = { ...planning, follow: true, pollMs: 100, sink: sink(), signal: stop.signal };
   const planner = queueSync(growing.node, following);

@@ -8,7 +8,6 @@ import type { Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   type Client,
-  type CommandInit,
   createClient,
   type Journal,
   openFileJournal,
@@ -30,7 +29,7 @@ import { committed } from "../../support/committed.js";
 import { startCuttingProxy } from "../../support/cutting-proxy.js";
 import { openMarket } from "../../support/devnode.js";
 import { eventually } from "../../support/eventually.js";
-import { stopOrder } from "../../support/transactions.js";
+import { type CommandFields, stopOrder } from "../../support/transactions.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 let folder: string;
@@ -39,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const order = (reference: string, more: object = {}): CommandInit => ({
+const order = (reference: string, more: object = {}): CommandFields => ({
   case: "orderSubmission",
   value: {
     marketId: openMarket,
@@ -98,7 +97,7 @@ async function start(blockMs = 30) {
 async function crash(
   node: Devnode,
   signer: Signer,
-  commands: Readonly<Record<string, CommandInit>>,
+  commands: Readonly<Record<string, CommandFields>>,
   isExecuted: (client: Client) => Promise<boolean>,
 ): Promise<void> {
   await using client = clientOf(node);
@@ -340,7 +339,7 @@ describe("an intent", () => {
     const submissions = [order("first"), order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n })].flatMap(
       (each) => (each.case === "orderSubmission" ? [each.value] : []),
     );
-    const batch: CommandInit = { case: "batchMarketInstructions", value: { submissions } };
+    const batch = { case: "batchMarketInstructions", value: { submissions } } as const;
     const settled = await intents.submit(batch, { id: "batch" });
     const [id] = await orderIds(client, "first");
     expect(settled).toMatchObject({
@@ -458,7 +457,7 @@ describe("an intent", () => {
     const { case: kind, value } = stopOrder("9000001");
     const half = kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
     const past = { expiresAt: 1n, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
-    const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandInit => ({
+    const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandFields => ({
       case: "stopOrdersSubmission",
       value,
     });

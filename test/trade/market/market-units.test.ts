@@ -60,7 +60,7 @@ async function unitsOf(init: MarketInit): Promise<MarketUnits> {
 
 /** What the check of commands finds. */
 function problemsOf(command: CommandInit) {
-  const made = create(InputDataSchema, { command }).command;
+  const made = create(InputDataSchema, { command } as MessageInitShape<typeof InputDataSchema>).command;
   return made.case === undefined ? ["no command"] : commandProblems(made);
 }
 
