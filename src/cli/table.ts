@@ -198,7 +198,7 @@ export function shortened(text: string, width: number): string {
 }
 
 /** Formats the values of a record below each other, so that nothing has to be omitted or shortened. */
-function recordLines(
+export function recordLines(
   values: readonly (readonly [name: string, value: string])[],
   styleName: (name: string) => string = (name) => name,
 ): string {

@@ -29,6 +29,7 @@ import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
 import { clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
+import { describeCommand, integerCommand } from "../decimal-command.js";
 import {
   addOptions,
   choice,
@@ -44,9 +45,11 @@ import { type CommandContext, EXIT, json, printable, Reported } from "../output.
 import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { chainIdOption, chainIdPrefixOption, dryRunOption, waitOption } from "../shared-options.js";
 import {
+  commandOf,
   commandSigner,
+  type InputFile,
   keyFileOption,
-  readTransactionInput,
+  readInputFile,
   requestJson,
   signerOption,
   type TransactionInput,
@@ -117,15 +120,21 @@ export function addSubmit(command: Command, context: CommandContext): void {
 export const addSign = defineCommand(
   signOptions,
   async (file: string, options: SignOptions, context: CommandContext) => {
-    const input = await readTransactionInput(file, context);
-    if (input.command === undefined) {
+    const found = await readInputFile(file, context);
+    if ("request" in found && found.request !== undefined) {
       throw new RequestError("the file is already signed", { advice: "Use an unsigned command, or submit the file." });
     }
     const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
+    const input = await inIntegers(found, client, context);
     context.out.write(json(requestJson(await signWithNote({ client, config, input, options, context }))));
   },
 );
+
+/** Returns an input in the network's integers. */
+async function inIntegers(found: InputFile, client: Client, context: CommandContext): Promise<TransactionInput> {
+  return "decimals" in found ? commandOf(await integerCommand(found.decimals, client, context), found.source) : found;
+}
 
 /** Returns the flags of the signing options that are on the command line. */
 function usedSigningOptions(command: Command): string[] {
@@ -142,17 +151,19 @@ async function runSubmit(
 ): Promise<void> {
   const { out, output, notes } = context;
   output.role = options.dryRun === true ? "rows" : "answer";
-  const input = await readTransactionInput(file, context);
-  if (input.request !== undefined && signingFlags.length > 0) {
+  const found = await readInputFile(file, context);
+  const isSigned = "request" in found && found.request !== undefined;
+  if (isSigned && signingFlags.length > 0) {
     throw new RequestError(`the file is already signed, so ${signingFlags.join(", ")} cannot apply`, {
       advice: "Remove these options to submit the file as it is, or sign the command again.",
     });
   }
-  if (options.check === true && input.request !== undefined && options.yes !== true) {
+  if (options.check === true && isSigned && options.yes !== true) {
     await confirmCheck(file, context);
   }
-  const config = clientConfig(options, context, { forSigning: input.command !== undefined });
+  const config = clientConfig(options, context, { forSigning: !isSigned });
   await using client = commandClient(options, context, { config });
+  const input = await inIntegers(found, client, context);
   const task = { client, config, input, options, context };
   if (options.journal !== undefined || options.intent !== undefined) {
     await submitIntent(task);
@@ -212,6 +223,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
   await using intents = client.intents({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
+  await noteCommand(input, client, context);
   const settled = await intents.submit(input.command, { id, signal });
   const { status, txHash, block, evidence, reason, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
@@ -271,7 +283,15 @@ async function signForSubmission(
   context.notes.write(
     `Submitting ${txHash} to ${nodeOf(config)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
   );
+  await noteCommand(input, client, context);
   return { request, tid: request.tx?.pow?.tid ?? "" };
+}
+
+/** Shows a command in decimals, before it is signed or sent. */
+async function noteCommand({ command }: TransactionInput, client: Client, context: CommandContext): Promise<void> {
+  if (command !== undefined) {
+    context.notes.write(await describeCommand(readCommand(command), client, context));
+  }
 }
 
 function isUnsent(reason: unknown): boolean {
@@ -361,6 +381,7 @@ function signWithNote({ client, config, input, options, context }: SignTask): Pr
     const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
     const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
     notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
+    await noteCommand(input, client, context);
   });
 }
 

@@ -124,6 +124,12 @@ type FieldUnit = UnitKind | `${UnitKind}?` | `${UnitKind}/text`;
 
 const fieldUnits: Readonly<Record<string, Readonly<Record<string, FieldUnit>>>> = FIELD_UNITS;
 
+/** Returns the unit of a field; `undefined` if it has none. */
+export function unitOf({ typeName }: DescMessage, { localName }: DescField): UnitKind | undefined {
+  const of = fieldUnits[typeName]?.[localName];
+  return of && kindOf(of);
+}
+
 /** Where a message names its market and its asset, if not in a field of these names. */
 const OWNERS: Readonly<Record<string, { readonly market?: readonly string[]; readonly asset?: readonly string[] }>> = {
   "vega.Market": { market: ["id"] },
