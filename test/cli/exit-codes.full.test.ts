@@ -51,13 +51,13 @@ const ROWS: readonly Row[] = [
   {
     name: "sync",
     how: "all loaded",
-    args: ["sync", "--to", "duckdb:FRESH", "--table", "trades", "--json", "STILL"],
+    args: ["sync", "--to", "duckdb:FRESH", "--table", "trades", "-o", "jsonl", "STILL"],
     ends: ["answer", 0],
   },
   {
     name: "sync",
     how: "nothing in the range",
-    args: ["sync", "--to", "duckdb:FRESH", "--from-block", "100000", "--to-block", "100010", "--json", "STILL"],
+    args: ["sync", "--to", "duckdb:FRESH", "--from-block", "100000", "--to-block", "100010", "STILL"],
     ends: ["answer", 1],
   },
   {
