@@ -157,13 +157,9 @@ export function jsonLinesSink(folder) {
       return { missing, extra: -sum([...counts.values()].filter((value) => value < 0n)) };
     },
 
-    async close() {
+    async [Symbol.asyncDispose]() {
       ending.abort();
       await Promise.allSettled(loads);
-    },
-
-    [Symbol.asyncDispose]() {
-      return this.close();
     },
   };
 }

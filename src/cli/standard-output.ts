@@ -39,7 +39,6 @@ export function watchOutput({ out, err, environment }: Pick<Streams, "out" | "er
   let failure: Error | undefined;
   const output: CommandOutput = {
     role: "rows",
-    isBegun: false,
     get failure() {
       return failure;
     },

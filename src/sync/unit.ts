@@ -1,4 +1,3 @@
-import { withJson } from "../base/json-result.js";
 import { firstIndex } from "../base/signal/collections.js";
 import type { Segment } from "../data/history/segment-chain.js";
 import type { BlockRange } from "../data/history/segments.js";
@@ -78,7 +77,7 @@ export function unitsOf(
       units.push(firstOf(chainId, { table, segment }));
     }
   }
-  return withJson(units);
+  return units;
 }
 
 export function canJoin(before: Segment, after: Segment): boolean {

@@ -44,7 +44,7 @@ describe("the chain that the user names", () => {
       err: expect.stringMatching(/^Signing with key .* for chain tradewire-devnet/),
     });
     const file = await write("signed.json", signed.out);
-    const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet", "-o", "table"]);
+    const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet"]);
     expect(valid).toMatchObject({
       code: 0,
       out: expect.stringContaining("Valid: signature for chain tradewire-devnet, "),
@@ -79,12 +79,12 @@ describe("the chain that the user names", () => {
 });
 
 describe("what is submitted", () => {
-  const submit = (file: string, ...more: string[]) => run(["submit", file, "-o", "table", ...over, ...more]);
+  const submit = (file: string, ...more: string[]) => run(["submit", file, ...over, ...more]);
   const sign = async (...more: string[]) =>
     (await run(["sign", commandFile, "--key-file", keyFile, ...over, ...more])).out;
 
-  test("is told by the reply in the file", async () => {
-    const file = await write("async.json", await sign("--reply", "async"));
+  test("is told by the type in the file", async () => {
+    const file = await write("async.json", await sign("--type", "async"));
     expect(await submit(file)).toMatchObject({
       code: 0,
       err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
@@ -106,8 +106,8 @@ describe("what is submitted", () => {
   test("is not signed anew: options of signing do not go with it", async () => {
     const file = await write("again.json", await sign());
     for (const [options, named] of [
-      [["--reply", "sync"], "--reply"],
-      [["--tx-version", "V3"], "--tx-version"],
+      [["--type", "sync"], "--type"],
+      [["--tx-version", "TX_VERSION_V3"], "--tx-version"],
       [["--chain-id-prefix", "signature-only", "--key-file", keyFile], "--key-file, --chain-id-prefix"],
       [["--chain-id", "tradewire-devnet"], "--chain-id"],
     ] as const) {

@@ -164,10 +164,10 @@ async function newJournal() {
   return journal;
 }
 
-/** The intents of a new journal. */
-async function newIntents(client: Client) {
+/** The orders of a new journal. */
+async function newOrders(client: Client) {
   const journal = await newJournal();
-  return client.intents({ signer, journal });
+  return client.orders({ signer, journal });
 }
 
 const options = () => ({ signer, timeoutMs, headers });
@@ -201,21 +201,21 @@ const sending: Readonly<Record<string, Door>> = {
     () => [limitOrder(), options()],
     async (client, ...given) => client.submitTransaction({ tx: await client.signCommand(...given) }),
   ),
-  "intents.submit": doorAfter(
-    newIntents,
+  "orders.submit": doorAfter(
+    newOrders,
     () => [limitOrder(), { id: "one", timeoutMs }],
-    async (_, intents, ...given) => intents.submit(...given),
+    async (_, orders, ...given) => orders.submit(...given),
   ),
-  "intents.submit, a batch": doorAfter(
-    newIntents,
+  "orders.submit, a batch": doorAfter(
+    newOrders,
     () => [batch, { id: "one", timeoutMs }],
-    async (_, intents, ...given) => intents.submit(...given),
+    async (_, orders, ...given) => orders.submit(...given),
   ),
-  intents: doorAfter(
+  orders: doorAfter(
     newJournal,
     () => [{ signer, chainId: devnode.chainId, maxDifficulty: 25 }],
     (client, journal, given) =>
-      client.intents(Object.assign(given, { journal })).submit(limitOrder(), { id: "one", timeoutMs }),
+      client.orders(Object.assign(given, { journal })).submit(limitOrder(), { id: "one", timeoutMs }),
   ),
   "leases.submit": doorAfter(
     async (client) => client.leases({ signer, leaseMs: 30_000 }),
@@ -313,46 +313,8 @@ const reading: Readonly<Record<string, Door>> = {
     (client, ...given) => client.listStopOrders(...given),
   ),
   stopOrders: door(
-    () => [
-      { parties: [...party.partyIds], since: range.startTimestamp, until: range.endTimestamp },
-      { headers, timeoutMs, pageSize: 50 },
-    ],
-    (client, ...given) => all(client.stopOrders(...given)),
-  ),
-  orders: door(
-    () => [
-      { markets: ["M0"], parties: [...party.partyIds], statuses: ["EXPIRED"] as const },
-      { headers, timeoutMs },
-    ],
-    (client, ...given) => all(client.orders(...given)),
-  ),
-  trades: door(
-    () => [
-      { markets: [openMarket], parties: [...party.partyIds], since: 1n, until: 2n },
-      { headers, timeoutMs },
-    ],
-    (client, ...given) => all(client.trades(...given)),
-  ),
-  markets: door(
-    () => [
-      { markets: [openMarket], settled: true },
-      { headers, timeoutMs, limit: 1 },
-    ],
-    (client, ...given) => all(client.markets(...given)),
-  ),
-  positions: door(
-    () => [
-      { markets: [openMarket], parties: [...party.partyIds] },
-      { headers, timeoutMs },
-    ],
-    (client, ...given) => all(client.positions(...given)),
-  ),
-  accounts: door(
-    () => [
-      { markets: [openMarket], parties: [...party.partyIds] },
-      { headers, timeoutMs },
-    ],
-    (client, ...given) => all(client.accounts(...given)),
+    () => [{ headers, timeoutMs, pageSize: 50, filter: { ...party, dateRange: range } }],
+    (client, given) => all(client.stopOrders(given)),
   ),
   listSegments: door(
     () => [{ headers, timeoutMs }],
@@ -602,10 +564,10 @@ it("uses the hooks and the journal's methods that it was given first", async () 
   hooks.onCallStart = () => void called.push("second");
   await using journal = await newJournal();
   const { append } = journal;
-  const intents = client.intents({ signer, journal });
+  const orders = client.orders({ signer, journal });
   const change = { append: () => Promise.reject(new Error("exchanged")) };
   Object.assign(journal, change);
-  await intents.submit(limitOrder(), { id: "one", timeoutMs });
+  await orders.submit(limitOrder(), { id: "one", timeoutMs });
   Object.assign(journal, { append });
   expect(new Set(called)).toEqual(new Set(["first"]));
 });

@@ -12,7 +12,6 @@ export {
   type PolicyErrorOptions,
   ProtocolError,
   RequestError,
-  type Server,
   SinkError,
   SlowConsumerError,
   TradewireError,

@@ -1,17 +1,18 @@
 import { monotonicMs } from "../../base/runtime/index.js";
 import { mergeArchives } from "../../data/archive/index.js";
-import { assertArchive, parseSavePath, printSavedArchive } from "../command-files.js";
-import { defineCommand, type OptionValues, required } from "../declarations.js";
+import { profileOption } from "../client-options.js";
+import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
+import { defineCommand, flag, type OptionValues, required, text } from "../declarations.js";
 import type { CommandContext } from "../output.js";
-import { outputFormat, outputOptions } from "../output-format.js";
-import { forceOption, maxRowBytesOption, profileOption, toOption } from "../shared-options.js";
+import { resultFormat, resultOutput } from "../output-format.js";
+import { maxRowBytesOption } from "../print-rows.js";
 
 const mergeOptions = {
-  to: required(toOption("a folder or a file")),
+  out: required(text("<path>", "folder or file to save to")),
   profile: profileOption,
   maxRowBytes: maxRowBytesOption,
-  force: forceOption,
-  ...outputOptions,
+  force: flag("overwrite an existing file"),
+  ...resultOutput,
 };
 
 /** Defines the command `merge`, which joins archives whose ranges follow one another. */
@@ -22,8 +23,8 @@ export const addMerge = defineCommand(
     const start = monotonicMs();
     const force = options.force === true;
     const { profile, maxRowBytes } = options;
-    const target = await parseSavePath(options.to, ".zip");
+    const target = await parseOutPath(options.out, ".zip");
     const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
-    await printSavedArchive(saved, { start, format: outputFormat(options, context) }, context);
+    await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
   },
 );

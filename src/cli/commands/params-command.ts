@@ -14,6 +14,7 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
   desc: NetworkParameterSchema,
   name: "networkParameters",
   header: ["key", "value"],
+  cells: ({ key, value }) => [key, value],
 };
 
 const paramsOptions = { ...listingOptions, ...clientOptions };
@@ -21,9 +22,9 @@ const paramsOptions = { ...listingOptions, ...clientOptions };
 /** Defines the command `params`. */
 export const addParams = defineCommand(
   paramsOptions,
-  async (keys: string[], options: OptionValues<typeof paramsOptions>, context: CommandContext) => {
+  async (key: string | undefined, options: OptionValues<typeof paramsOptions>, context: CommandContext) => {
     await using client = commandClient(options, context);
-    await printListing(matchingParameters(client, keys, context.signal), networkParameters, options, context);
+    await printListing(matchingParameters(client, key, context.signal), networkParameters, options, context);
   },
 );
 
@@ -40,23 +41,21 @@ async function unknownParameter(client: Client, key: string, signal: AbortSignal
 
 async function* matchingParameters(
   client: Client,
-  keys: readonly string[],
+  key: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<NetworkParameter> {
-  if (keys.length > 0 && keys.every((key) => !/[*?]/.test(key))) {
-    for (const key of keys) {
-      yield await client.networkParameter(key, { signal }).catch(async (reason: unknown) => {
-        throw reason instanceof TradewireError && reason.code === Code.NotFound
-          ? await unknownParameter(client, key, signal)
-          : reason;
-      });
-    }
+  if (key !== undefined && !/[*?]/.test(key)) {
+    yield await client.networkParameter(key, { signal }).catch(async (reason: unknown) => {
+      throw reason instanceof TradewireError && reason.code === Code.NotFound
+        ? await unknownParameter(client, key, signal)
+        : reason;
+    });
     return;
   }
-  const patterns = keys.map((key) => parsePattern(key));
+  const pattern = key === undefined ? /^/ : parsePattern(key);
   // The node orders parameters by key: oldest first means ascending.
   for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
-    if (keys.length === 0 || patterns.some((pattern) => pattern.test(node.key))) {
+    if (pattern.test(node.key)) {
       yield node;
     }
   }

@@ -6,16 +6,15 @@ import { type Client, createClient } from "../../index.js";
 import type { BlockTask, Problem } from "../../trade/transaction/index.js";
 import { requireChain } from "../../trade/transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../trade/transaction/verify-transaction.js";
-import { clientConfig, clientOptions } from "../client-options.js";
+import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, EXIT, Reported } from "../output.js";
-import { outputFormat, outputOptions, printReport } from "../output-format.js";
-import { chainIdOption, chainIdPrefixOption } from "../shared-options.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const verifyOptions = {
-  chainIdPrefix: chainIdPrefixOption,
-  ...outputOptions,
+  chainIdPrefix: chainIdPrefixOption("whether the chain ID is submitted before the input data, or only signed"),
+  ...resultOutput,
   chainId: chainIdOption,
   ...clientOptions,
 };
@@ -59,7 +58,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
         unchecked: { path: "tx.pow", reason: unchecked },
       }),
     };
-    await printReport(report, outputFormat(options, context), context);
+    await printReport(report, resultFormat(options), context);
     throw new Reported(EXIT.unknown);
   }
   const report = {
@@ -68,7 +67,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
     },
     object: () => ({ valid: true, chainId, publicKey, tid: pow?.tid }),
   };
-  await printReport(report, outputFormat(options, context), context);
+  await printReport(report, resultFormat(options), context);
 }
 
 interface Examined {

@@ -1,4 +1,5 @@
 import { RequestError } from "../../base/errors/index.js";
+import { readTable } from "../../data/schema/table-names.js";
 import type { Client } from "../../index.js";
 import {
   type PostgresSink,
@@ -14,26 +15,29 @@ import {
 import { firstUrl, transportsOf } from "../../wire/config/config-schema.js";
 import { readSources } from "../../wire/config/load-config.js";
 import { commandClient, type Reports } from "../client.js";
-import { type ClientOptions, clientConfig } from "../client-options.js";
-import { choice, type OptionValues, parsed, text, textList } from "../declarations.js";
+import { type ClientOptions, clientConfig, completeTables } from "../client-options.js";
+import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { parseBlockHeight, parseInteger } from "../parsers.js";
-import { blockOptions, followOption, intervalOption, parallelOption, tablesOption } from "../shared-options.js";
+import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 
 /** The options that select a part of the history. */
 export const rangeOptions = {
-  table: tablesOption,
-  ...blockOptions("segments that start before it are skipped", "segments that end after it are skipped"),
+  table: repeatedText("<name>", "a table; may be repeated (default: all tables)", {
+    completions: completeTables,
+    isFilter: true,
+  }),
+  fromBlock: parsed("<height>", "skip segments that start before this block", parseBlockHeight),
+  toBlock: parsed("<height>", "skip segments that end after this block", parseBlockHeight),
 };
 
 /** The options that say how history is synced. */
 export const loadingOptions = {
-  follow: followOption,
-  interval: intervalOption,
-  parallel: parallelOption(2),
+  follow: flag("keep loading new segments as they appear"),
+  poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
+  parallel: parsed("<count>", "number of units to fetch and load in parallel (default: 2)", parseInteger),
   segmentsPerExport: parsed("<count>", "number of adjacent segments per export (default: 1)", parseInteger),
-  replaceFromBlock: parsed(
-    "<height>",
+  replaceFrom: parsed(
+    "<block>",
     "from this block onwards, replace the loaded history with the node's",
     parseBlockHeight,
   ),
@@ -48,14 +52,20 @@ export const callsPerSecondOption = parsed(
 );
 
 /** The options that serve the status page, metrics and health checks of a sync. */
-export const httpOptions = {
-  http: text("<host:port>", "serve the status page, metrics and health checks on this address, such as 127.0.0.1:9464"),
-  httpName: textList("<name>", "additional hostname to accept in the Host header, such as a container's"),
+export const listenOptions = {
+  listen: text(
+    "<host:port>",
+    "serve the status page, metrics and health checks on this address, such as 127.0.0.1:9464",
+  ),
+  listenName: repeatedText(
+    "<name>",
+    "additional hostname to accept in the Host header, such as a container's; may be repeated",
+  ),
 };
 
 export type RangeOptions = OptionValues<typeof rangeOptions>;
 export type LoadingOptions = OptionValues<typeof loadingOptions>;
-export type HttpOptions = OptionValues<typeof httpOptions>;
+export type ListenOptions = OptionValues<typeof listenOptions>;
 
 /**
  * Returns the tables and blocks that the options select.
@@ -64,7 +74,7 @@ export type HttpOptions = OptionValues<typeof httpOptions>;
  */
 export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncOptions, "tables" | "range"> {
   const range = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
-  return { ...(table && { tables: [...new Set(table)] }), range };
+  return { ...(table && { tables: [...new Set(table.map(readTable))] }), range };
 }
 
 /**
@@ -73,26 +83,26 @@ export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncO
  * @throws {@link RequestError} if a table is unknown, or options exclude each other
  */
 export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<SyncOptions, "sink"> {
-  const { follow, interval, parallel, segmentsPerExport, replaceFromBlock: replaceFrom, unknownColumns } = options;
-  if (interval !== undefined && follow !== true) {
-    throw new RequestError("--interval needs --follow", { advice: "Add --follow, or remove --interval." });
+  const { follow, poll, parallel, segmentsPerExport, replaceFrom, unknownColumns } = options;
+  if (poll !== undefined && follow !== true) {
+    throw new RequestError("--poll needs --follow", { advice: "Add --follow, or remove --poll." });
   }
-  return { ...rangeOf(options), follow, pollMs: interval, parallel, segmentsPerExport, replaceFrom, unknownColumns };
+  return { ...rangeOf(options), follow, pollMs: poll, parallel, segmentsPerExport, replaceFrom, unknownColumns };
 }
 
 /**
- * Serves the status page, metrics and health checks of a sync, if `--http` is set.
+ * Serves the status page, metrics and health checks of a sync, if `--listen` is set.
  *
- * @throws {@link RequestError} if `--http-name` is set without `--http`
+ * @throws {@link RequestError} if `--listen-name` is set without `--listen`
  */
 export async function startStatusServer(
-  { http: listen, httpName: names }: HttpOptions,
+  { listen, listenName: names }: ListenOptions,
   state: SyncState,
   more: Pick<WatchOptions, "signal" | "queue">,
 ): Promise<Watch | undefined> {
   if (listen === undefined) {
     if (names !== undefined) {
-      throw new RequestError("--http-name needs --http", { advice: "Add --http, or remove --http-name." });
+      throw new RequestError("--listen-name needs --listen", { advice: "Add --listen, or remove --listen-name." });
     }
     return undefined;
   }

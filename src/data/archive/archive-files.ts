@@ -1,5 +1,4 @@
 import { RequestError } from "../../base/errors/index.js";
-import { asResult } from "../../base/json-result.js";
 import { type CsvCount, checkedCsv } from "../csv/check-csv.js";
 import type { CsvRecord } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
@@ -124,7 +123,7 @@ export async function* csvFiles(
       content: () => checkedCsv(source.rewind(), decoding),
     });
     try {
-      yield asResult({
+      yield {
         name: entry.name,
         ...name,
         columns: header.value.columns,
@@ -139,7 +138,7 @@ export async function* csvFiles(
         },
         ...rowReaders({ name: entry.name, ...name }, () => reading.rows(header.value), exported),
         content: reading.content,
-      });
+      };
       await reading.finish();
     } finally {
       await batches.return();

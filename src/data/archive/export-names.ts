@@ -1,6 +1,5 @@
 import { contentDispositionName } from "../../base/file/save-target.js";
 import { assertObject, assertOneOf, assertString, assertText, invalidValueError } from "../../base/input/assert.js";
-import { withJson } from "../../base/json-result.js";
 import { type Profile, profileRules, profiles } from "../../base/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/table-names.js";
 
@@ -70,7 +69,7 @@ export function csvName(name: ExportName, profile: Profile = "specification"): s
  */
 export function parseArchiveName(name: string): ExportName | undefined {
   assertString("the name", name);
-  return withJson(parse(name, ".zip"));
+  return parse(name, ".zip");
 }
 
 /**
@@ -84,7 +83,7 @@ export function parseArchiveName(name: string): ExportName | undefined {
  */
 export function parseCsvName(name: string): ExportName | undefined {
   assertString("the name", name);
-  return withJson(parse(name, ".csv"));
+  return parse(name, ".csv");
 }
 
 /** Validates the parts for callers without types, whose missing parts would become `undefined` in the name. */

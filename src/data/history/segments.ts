@@ -4,7 +4,6 @@ import { compareBigints } from "../../base/bigints.js";
 import { type ErrorText, renderText } from "../../base/errors/error-text.js";
 import { assertArray, assertObject } from "../../base/input/assert.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
-import { withJson } from "../../base/json-result.js";
 
 const SEGMENTS = "a result of listSegments()";
 
@@ -55,7 +54,7 @@ export async function listSegments(
  * for (const { fromBlock, toBlock } of contiguousSpans(await client.listSegments())) console.log(fromBlock, toBlock);
  */
 export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]): SegmentSpan<S>[] {
-  return withJson(spansWhere(segments, follows));
+  return spansWhere(segments, follows);
 }
 
 /**
@@ -71,7 +70,7 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
   segments: readonly S[],
 ): (SegmentSpan<S> & { readonly databaseVersion: bigint })[] {
   const spans = spansWhere(segments, (a, b) => follows(a, b) && a.databaseVersion === b.databaseVersion);
-  return withJson(spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n })));
+  return spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n }));
 }
 
 /**
@@ -85,11 +84,10 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
  */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
   assertArray("spans", spans, "a result of contiguousSpans()");
-  const gaps = spans.slice(1).flatMap(({ fromBlock }, index) => {
+  return spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
     return gap.fromBlock <= gap.toBlock ? [gap] : [];
   });
-  return withJson(gaps);
 }
 
 /**
@@ -130,7 +128,7 @@ export type FoundRange<S extends SegmentHeights> =
   | { readonly valid: false; readonly problem: ErrorText; readonly nearest: BlockRange | undefined };
 
 function withPlainProblem<S extends SegmentHeights>(found: FoundRange<S>): RangeCheck<S> {
-  return withJson(found.valid ? found : { ...found, problem: renderText(found.problem) });
+  return found.valid ? found : { ...found, problem: renderText(found.problem) };
 }
 
 export function findRange<S extends SegmentHeights>(

@@ -1,5 +1,4 @@
 import { snapshot } from "../../base/input/snapshot.js";
-import { withJson } from "../../base/json-result.js";
 import { monotonicMs, unixMs } from "../../base/runtime/index.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
@@ -138,7 +137,7 @@ export function createSyncState(options: SyncStateOptions = {}): SyncState {
       applyEvent(tracker, event);
     },
     cover: tracker.picture.cover,
-    snapshot: () => withJson(snapshotOf(tracker)),
+    snapshot: () => snapshotOf(tracker),
   };
 }
 

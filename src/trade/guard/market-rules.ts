@@ -2,9 +2,8 @@ import type { StopOrdersSubmission } from "../../../gen/vega/commands/v1/command
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { isNotFound } from "../../base/errors/not-found.js";
-import { requireIdentifier } from "../live/events-request.js";
 import { parseDecimal } from "../market/decimal.js";
-import type { UnitsOfMarkets } from "../market/market-units.js";
+import type { Units } from "../market/market-units.js";
 import type { MarketLimits, MarketRules } from "./guard-state.js";
 import type { MarketPolicy, Policy } from "./policy.js";
 
@@ -22,7 +21,7 @@ export interface PolicyMarkets {
   rulesFor(command: InputData["command"], signal: AbortSignal): Promise<ReadonlyMap<string, MarketRules>>;
 }
 
-export function createPolicyMarkets(policy: Policy, marketUnits: UnitsOfMarkets["marketUnits"]): PolicyMarkets {
+export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUnits"]): PolicyMarkets {
   const loaded = new Map<string, MarketLimits>();
 
   /**
@@ -39,7 +38,7 @@ export function createPolicyMarkets(policy: Policy, marketUnits: UnitsOfMarkets[
     if (known !== undefined) {
       return known;
     }
-    const { price, size } = await marketUnits(requireIdentifier(marketId, "marketId"), { signal });
+    const { price, size } = await marketUnits(marketId, { signal });
     const limits = limitsIn(rules, price.decimals, size.decimals);
     loaded.set(marketId, limits);
     return limits;

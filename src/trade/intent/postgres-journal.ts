@@ -160,9 +160,7 @@ export async function openPostgresJournal(pool: JournalPool, options: PostgresJo
         return rows.map((row) => ("id" in row ? String(row.id) : ""));
       }),
 
-    // The pool is the caller's.
-    async close() {},
-    async [Symbol.asyncDispose]() {},
+    [Symbol.asyncDispose]: async () => undefined, // The pool is the caller's.
   };
 }
 

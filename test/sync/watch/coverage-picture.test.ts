@@ -134,7 +134,6 @@ function sinkOf(ledger: readonly LedgerEntry[]): Sink {
     async *entries(table: TableName) {
       yield* ledger.filter((entry) => entry.table === table);
     },
-    async close() {},
     async [Symbol.asyncDispose]() {},
   };
 }

@@ -184,13 +184,10 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         ),
       );
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       const closing = state?.database;
       state = undefined;
       await closing?.close();
-    },
-    [Symbol.asyncDispose]() {
-      return this.close();
     },
   };
 }

@@ -153,13 +153,10 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     async compareRows(entry, fetch, signal) {
       return await unlessChanged(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       const closing = state;
       state = undefined;
       await closing?.engine.close();
-    },
-    [Symbol.asyncDispose]() {
-      return this.close();
     },
   };
 }

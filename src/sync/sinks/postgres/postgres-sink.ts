@@ -258,11 +258,8 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       return created;
     },
 
-    async close() {
+    async [Symbol.asyncDispose]() {
       await state?.connections[Symbol.asyncDispose]();
-    },
-    [Symbol.asyncDispose]() {
-      return this.close();
     },
   };
 }
