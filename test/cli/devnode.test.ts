@@ -171,7 +171,9 @@ describe("tradewire devnode", () => {
     const [summary, ...advice] = err.trimEnd().split("\n");
     expect(summary).toContain(said);
     expect(advice).toEqual(
-      summary?.includes("must be ") && !summary.includes("a duration") ? [] : [expect.stringMatching(/^(Try|Use|Allowed choices are|The default unit is) /)],
+      summary?.includes("must be ") && !summary.includes("a duration")
+        ? []
+        : [expect.stringMatching(/^(Try|Use|Allowed choices are|The default unit is) /)],
     );
   });
 

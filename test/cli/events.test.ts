@@ -133,7 +133,9 @@ describe("tradewire events", () => {
     const fitted = await run([...node.args, "--limit", "4"], { terminal });
     expect(fitted.out.split("\n").map((line) => line.length)).toEqual([60, 60, 60, 58, 0]);
     expect(fitted.out).toMatch(/ order {14}C3C3C3C3… {2}ACTIVE BU…\n/);
-    expect((await run([...node.args, "--limit", "1", "--wide"], { terminal })).out).toContain(`id=${id} party=${party}`);
+    expect((await run([...node.args, "--limit", "1", "--wide"], { terminal })).out).toContain(
+      `id=${id} party=${party}`,
+    );
   });
 
   it("prints numbers in units, and says so once, where a node does not offer the market", async () => {

@@ -235,7 +235,10 @@ describe("tradewire export", () => {
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is after --to-block 2"],
     [[...RANGE, "--transport", "smoke"], "--transport: unknown transport"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
-    [[...RANGE, "-o", "trades.zip"], "\nDid you mean --to trades.zip? Allowed choices are zip, table, json, jsonl, csv"],
+    [
+      [...RANGE, "-o", "trades.zip"],
+      "\nDid you mean --to trades.zip? Allowed choices are zip, table, json, jsonl, csv",
+    ],
     [[...RANGE, "-v"], "For the version, use -V or --version; for a log of all calls, --verbose."],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],

@@ -67,7 +67,9 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const decimalsOf = new Map(
       markets.map((line) => JSON.parse(line)).map((market) => [market.id, Number(market.decimalPlaces)]),
     );
-    const [first] = stopOrders.filter(({ stopOrder }: { stopOrder: { price?: string } }) => stopOrder.price !== undefined);
+    const [first] = stopOrders.filter(
+      ({ stopOrder }: { stopOrder: { price?: string } }) => stopOrder.price !== undefined,
+    );
     const { marketId, price, id } = first.stopOrder;
     const decimals = decimalsOf.get(marketId) ?? 0;
     expect(decimals).toBeGreaterThan(0);

@@ -79,7 +79,10 @@ describe("tradewire schema", () => {
     [["--schema-version", "0"], /unknown schema version 0\n.*from 1 to 116/],
     [["--from-schema-version", "1"], /apply only to SQL\nAdd --dialect postgres/],
     [["--dialect", "typescript", "--added-nullable"], /apply only to SQL/],
-    [["--dialect", "duckdb", "--from-schema-version", "6", "--schema-version", "2"], /from version 6 to the older version 2/],
+    [
+      ["--dialect", "duckdb", "--from-schema-version", "6", "--schema-version", "2"],
+      /from version 6 to the older version 2/,
+    ],
     [["--for-sync", "--from-schema-version", "6"], /cannot be used with/],
     [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],
   ])("refuses %j", async (args, message) => {

@@ -26,7 +26,8 @@ afterAll(async () => {
 });
 
 /** As text, unless the arguments say otherwise. */
-const format = (args: readonly string[]) => (["-o", "--json"].some((flag) => args.includes(flag)) ? [] : ["-o", "table"]);
+const format = (args: readonly string[]) =>
+  ["-o", "--json"].some((flag) => args.includes(flag)) ? [] : ["-o", "table"];
 const sync = (...args: string[]) =>
   run(["sync", "--grpc-url", node.grpcUrl, ...args, ...format(args)], { cwd: folder });
 const below = (name: string, ...args: string[]) =>

@@ -27,8 +27,14 @@ it.each([
     ["positions", "M0"],
     /^tradewire: unexpected argument 'M0'\nTo filter, use --market M0 or --party M0\. Try `tradewire positions --help`\.\n$/,
   ],
-  [["stop-orders", "M0"], /^tradewire: no stop order has the ID "M0"\nUse 4 or more hex digits\. To filter, use --market /],
-  [["orders", "-v"], /^tradewire: unknown option '-v'\nFor the version, use -V or --version; for a log of all calls, --verbose\.\n$/],
+  [
+    ["stop-orders", "M0"],
+    /^tradewire: no stop order has the ID "M0"\nUse 4 or more hex digits\. To filter, use --market /,
+  ],
+  [
+    ["orders", "-v"],
+    /^tradewire: unknown option '-v'\nFor the version, use -V or --version; for a log of all calls, --verbose\.\n$/,
+  ],
   [["submit", "order.json", "sync"], /\nTry `tradewire submit --help`\.\n$/],
   [["events", "order"], /\nTo filter, use --type order or --party order or --market order\. /],
   [["status", "x"], /^tradewire: unexpected argument 'x'\nTry `tradewire status --help`\.\n$/],
@@ -59,15 +65,19 @@ it.each([
   expect(err).toMatch(said);
 });
 
-it.each([["events"], ["sync"], ["sync worker"], ["signer"], ["follow"]])("%s refuses --json, and names -o jsonl", async (name) => {
-  const { code, out, err } = await run([...name.split(" "), "--json"]);
-  expect(code).toBe(2);
-  const { message, advice } = out === "" ? { message: err.split("\n")[0], advice: err.split("\n")[1] } : JSON.parse(out).error;
-  expect([message, advice]).toEqual([
-    expect.stringContaining("unknown option '--json'"),
-    `Use -o jsonl: \`tradewire ${name}\` prints one JSON object per line as it goes, not one document.`,
-  ]);
-});
+it.each([["events"], ["sync"], ["sync worker"], ["signer"], ["follow"]])(
+  "%s refuses --json, and names -o jsonl",
+  async (name) => {
+    const { code, out, err } = await run([...name.split(" "), "--json"]);
+    expect(code).toBe(2);
+    const { message, advice } =
+      out === "" ? { message: err.split("\n")[0], advice: err.split("\n")[1] } : JSON.parse(out).error;
+    expect([message, advice]).toEqual([
+      expect.stringContaining("unknown option '--json'"),
+      `Use -o jsonl: \`tradewire ${name}\` prints one JSON object per line as it goes, not one document.`,
+    ]);
+  },
+);
 
 it.each([
   [["segments", "--json", "--nosuch"], "unknown option '--nosuch'"],

@@ -258,7 +258,10 @@ it.each([
   [["trades", "--watch", "--output", "table"], "--watch redraws a table on a terminal"],
   [["trades", "--follow", "--output", "csv"], "--follow prints lines of JSON, not csv"],
   [["trades", "--watch", "--follow"], "option '-w, --watch' cannot be used with option '-f, --follow'"],
-  [["orders", "--follow", "--until", "2024-01-01"], "option '--until <time>' cannot be used with option '-f, --follow'"],
+  [
+    ["orders", "--follow", "--until", "2024-01-01"],
+    "option '--until <time>' cannot be used with option '-f, --follow'",
+  ],
   [["orders", "--party", "0123"], 'no party has the ID "0123"'],
   [["orders", "--party", "somebody"], 'no party has the ID "somebody"'],
 ])("%j is bad usage", async (args, message) => {
