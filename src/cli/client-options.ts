@@ -32,8 +32,8 @@ export const clientOptions = {
     { ...CONNECTION, completions: () => ({ values: ["auto", ...transportNames] }) },
   ),
   profile: { ...profileOption, ...CONNECTION },
-  grpcUrl: textList("<url>", "gRPC URL of the node; several for several nodes of one network", CONNECTION),
-  restUrl: textList("<url>", "URL of the node's HTTP gateway; several for several nodes", CONNECTION),
+  grpcUrl: textList("<url>", "gRPC URL of the node, or of several nodes of one network", CONNECTION),
+  restUrl: textList("<url>", "URL of the HTTP gateway of the node, or of several nodes", CONNECTION),
   caFile: text("<file>", "PEM file of the certificate authorities to trust, for https URLs", CONNECTION),
   connectTimeout: parsed(
     "<duration>",

@@ -79,7 +79,7 @@ it("describes commands and options", async () => {
   const { out } = await run(["__complete", "segme"]);
   expect(out).toMatch(/^segments\t[A-Z][^\n]+\n:end\n$/);
   expect((await run(["__complete", "segments", "--grpc"])).out).toBe(
-    "--grpc-url\tgRPC URL of the node; several for several nodes of one network\n:end\n",
+    "--grpc-url\tgRPC URL of the node, or of several nodes of one network\n:end\n",
   );
 });
 

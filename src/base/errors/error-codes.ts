@@ -211,7 +211,7 @@ export const ERROR_CODES = {
     class: "ConnectionError",
     title: "The call took too long",
     cause:
-      "The time limit of `timeouts.callMs`, `timeoutMs` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
+      "The time limit of `timeouts.callMs`, `timeoutMs`, `--timeout` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
     advice:
       "Allow more time, request less, or use another node. If calls wait for their turn, make fewer concurrent calls.",
     example: "no data received for 30000 ms (idle timeout)",
