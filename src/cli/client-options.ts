@@ -71,7 +71,7 @@ const CONFIG_KEYS = [
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
-/** Parses the name of a transport. The configuration refuses `auto` beside others. */
+/** Parses the name of a transport. The configuration refuses `auto` with others. */
 function parseTransport(name: string): string {
   const known: readonly string[] = ["auto", ...transportNames];
   if (!known.includes(name)) {

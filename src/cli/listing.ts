@@ -221,17 +221,17 @@ async function* chosenRows<T>(
 }
 
 /** Returns the fields of a message, and of the messages in it, that are not messages. */
-export function leaves(desc: DescMessage): DescField[][] {
+function leaves(desc: DescMessage): DescField[][] {
   return desc.fields.flatMap((field) =>
     field.fieldKind === "message" ? leaves(field.message).map((path) => [field, ...path]) : [[field]],
   );
 }
 
-export function pathText(path: readonly DescField[]): string {
+function pathText(path: readonly DescField[]): string {
   return path.map(({ jsonName }) => jsonName).join(".");
 }
 
-export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
+function textAt(json: JsonValue, path: readonly DescField[]): string | null {
   return textOf(
     memberAt(
       json,
@@ -254,7 +254,7 @@ function textOf(value: JsonValue | undefined): string | null {
 }
 
 /** Removes the prefix that all values of an enum share from the name of a value. */
-export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
+function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
   const prefix = sharedPrefix.toUpperCase();
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }

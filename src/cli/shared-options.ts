@@ -47,13 +47,13 @@ export const amountOptions = {
 
 export const columnsOption = textList("<name>", "columns to print, in this order");
 
-/** The option of commands that print a view of what is there. */
+/** The option of commands that redraw their table. */
 export const watchOption = flag("redraw the table on the terminal as it changes, until Ctrl-C", {
   short: "-w",
   conflicts: ["follow"],
 });
 
-/** The option of commands that go on after what is there. */
+/** The option of commands that go on until they are stopped. */
 export const followOption = flag("then go on with what is new, until Ctrl-C", { short: "-f" });
 
 /** The option of commands that look for news again and again. */
