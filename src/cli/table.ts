@@ -198,9 +198,9 @@ export function shortened(text: string, width: number): string {
 }
 
 /** Formats the values of a record below each other, so that nothing has to be omitted or shortened. */
-export function recordLines(
+function recordLines(
   values: readonly (readonly [name: string, value: string])[],
-  styleName: (name: string) => string = (name) => name,
+  styleName: (name: string) => string,
 ): string {
   const [width = 0] = widthsOf(values, 1);
   const padded = (name: string) => `${styleName(name)}${" ".repeat(width - stringWidth(name))}${GAP}`;

@@ -13,6 +13,7 @@ import { SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core
 import { run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
 import { serveNode, type TestNode } from "../support/node.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const HUGE = 18446744073709551615n;
 
@@ -268,8 +269,12 @@ it("call says when it is interrupted that the node may have taken what does more
 });
 
 it("call says when its time is up that the node may have taken what does more than read", async () => {
+  using runtime = useVirtualRuntime({ io: true });
   const args = ["call", "SubmitRawTransaction", '{"type": "TYPE_COMMIT"}', "--timeout", "500ms", ...over("grpc")];
-  const { code, out, err } = await run(args);
+  const { ended } = startCommand(args);
+  await eventually(() => calls > 0);
+  await runtime.pass(500);
+  const { code, out, err } = await ended;
   expect([code, out]).toEqual([3, ""]);
   expect(err).toBe(
     "tradewire: the command did not end within 500 ms; it is unknown whether the node executed the call\nCheck the effects of the call before you repeat it.\n",

@@ -119,10 +119,9 @@ describe("a signer", () => {
   });
 
   test("ends as a failure when its --timeout is up", async () => {
-    const signer = await startSigner("--timeout", "3s");
-    expect(await signer.ended).toMatchObject({
+    expect(await run([...args, "--timeout", "2s"])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("\ntradewire: the command did not end within 3000 ms\n"),
+      err: expect.stringContaining("tradewire: the command did not end within 2000 ms\n"),
     });
   });
 });

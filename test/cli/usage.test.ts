@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
+import { serveTcp } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -103,6 +104,17 @@ it("says which server answers for a node", async () => {
   expect((await ask(node.restUrl.replace("http:", "https:"))).err).toMatch(
     /^tradewire: the server does not speak TLS \(.*\)\nUse an http: URL, /,
   );
+});
+
+it.each([["params"], ["orders"], ["status"], ["segments"]])("%s ends when its --timeout is up", async (command) => {
+  await using silent = await serveTcp(() => undefined);
+  const args = [command, "--timeout", "200ms", "--transport", "rest", "--rest-url", silent.url];
+  const said = "the command did not end within 200 ms";
+  const advice = "Use a longer --timeout, or check the node with `tradewire status`.";
+  expect(await run(args)).toEqual({ code: 1, out: "", err: `tradewire: ${said}\n${advice}\n` });
+  const inJson = await run([...args, "--json"]);
+  expect(inJson).toMatchObject({ code: 1, err: "" });
+  expect(JSON.parse(inJson.out)).toMatchObject({ error: { code: "DEADLINE_EXCEEDED", message: said, advice } });
 });
 
 it("tells with --quiet the error alone, and with --verbose each call", async () => {
