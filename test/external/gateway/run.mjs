@@ -118,13 +118,14 @@ async function run() {
   try {
     await healthy(`http://${rest}`);
     const jest = ["--import", "./test/support/jest/load.mjs", "node_modules/jest/bin/jest.js"];
+    const config = ["--config", "test/jest.config.mjs", "--testMatch", "**/test/external/gateway/*.check.ts"];
     const env = {
       ...process.env,
       GATEWAY_IMAGE: image,
       GATEWAY_GRPC: `http://${grpc}`,
       GATEWAY_REST: `http://${rest}`,
     };
-    const tests = spawn(process.execPath, [...jest, "--testMatch", "**/test/gateway/*.check.ts"], {
+    const tests = spawn(process.execPath, [...jest, ...config], {
       cwd: root,
       env,
       stdio: "inherit",
