@@ -2,8 +2,8 @@ import { createContextValues } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { createClient, RequestError, type RetryInfo } from "tradewire";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { frame, type GrpcAnswer, startGrpcServer } from "../../support/grpc-server.js";
-import { say } from "../../support/probe.js";
+import { frame, type GrpcAnswer, startGrpcServer } from "../../../support/grpc-server.js";
+import { say } from "../../../support/probe.js";
 
 const SAY = "test.Probe/Say";
 const OK: GrpcAnswer = { pieces: [frame(new Uint8Array())], ending: { "grpc-status": "0" } };
