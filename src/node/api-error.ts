@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 
 /** The number of an error whose text is not in {@link NUMBERS}. */
@@ -75,6 +75,20 @@ export const NO_RESOURCE = "no resource corresponding to this id";
 export function apiError(code: Code, message: string, inner = ""): ConnectError {
   const value = create(ErrorDetailSchema, { code: NUMBERS[message] ?? NOT_MAPPED, message, inner });
   return new ConnectError(`${Code[code]} error`, code, undefined, [{ desc: ErrorDetailSchema, value }]);
+}
+
+/** Ends streams whose deadline has passed with the network's error (`observe` in datanode/api/observe.go), never as if they were complete. */
+export const deadlineInterceptor: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  return response.stream ? { ...response, message: untilDeadline(response.message, request.signal) } : response;
+};
+
+async function* untilDeadline<T>(messages: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
+  yield* messages;
+  const reason: unknown = signal.reason;
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+    throw apiError(Code.Internal, "internal stream failure", "context deadline exceeded");
+  }
 }
 
 export function invalidArgument(message: string, inner?: string): ConnectError {

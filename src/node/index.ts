@@ -16,6 +16,7 @@ import { snapshot } from "../base/input/snapshot.js";
 import { startInterval } from "../base/runtime/index.js";
 import { knownTypes } from "../wire/json/any.js";
 import { withAdmin } from "./admin.js";
+import { deadlineInterceptor } from "./api-error.js";
 import { type Controls, createControls } from "./controls.js";
 import { coreMethods, stateMethods } from "./core/core-service.js";
 import { historyMethods, snapshotMethods } from "./data/history-methods.js";
@@ -139,11 +140,11 @@ function serveNetwork({ grpc, rest }: Servers, { network, controls, failures, op
     jsonOptions: { registry: knownTypes },
     readMaxBytes: MAX_BODY_BYTES,
     fallback: answerUnknownMethod,
-    interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor],
+    interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor, deadlineInterceptor],
     ...(limiter && { contextValues: limiter.contextValues }),
   });
   grpc.on("request", failures.wrapListener(acceptAnyAuthority(adapter)));
-  const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
+  const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor, deadlineInterceptor] } });
   const gateway = withCors(createGateway(router, services, options.profile));
   const isOwnHost = hostCheck(options.host, options.adminNames);
   const listener = options.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
