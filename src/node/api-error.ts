@@ -77,7 +77,10 @@ export function apiError(code: Code, message: string, inner = ""): ConnectError 
   return new ConnectError(`${Code[code]} error`, code, undefined, [{ desc: ErrorDetailSchema, value }]);
 }
 
-/** Ends streams whose deadline has passed with the network's error (`observe` in datanode/api/observe.go), never as if they were complete. */
+/**
+ * Ends streams whose deadline has passed with the network's error, never as if they were complete (`observe` in
+ * datanode/api/observe.go).
+ */
 export const deadlineInterceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
   return response.stream ? { ...response, message: untilDeadline(response.message, request.signal) } : response;

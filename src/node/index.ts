@@ -144,7 +144,9 @@ function serveNetwork({ grpc, rest }: Servers, { network, controls, failures, op
     ...(limiter && { contextValues: limiter.contextValues }),
   });
   grpc.on("request", failures.wrapListener(acceptAnyAuthority(adapter)));
-  const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor, deadlineInterceptor] } });
+  const router = createRouterTransport(routes, {
+    router: { interceptors: [failures.interceptor, deadlineInterceptor] },
+  });
   const gateway = withCors(createGateway(router, services, options.profile));
   const isOwnHost = hostCheck(options.host, options.adminNames);
   const listener = options.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
