@@ -8,7 +8,6 @@ export const known = {
     "a content-length that is too small",
     "headers of 1 MiB over HTTP/2",
     "TLS: no client's certificate, where it is asked for",
-    "TLS: none where it is expected",
   ],
   deno: [
     "the node says goodbye in the middle and goes on",
@@ -31,7 +30,9 @@ export const known = {
     "headers of 1 MiB over HTTP/2",
     "a gzip bomb",
     "TLS: no client's certificate, where it is asked for",
-    "TLS: none where it is expected",
     "TLS: there where it is not expected",
+    "TLS: a certificate for clients",
+    "the ports are mixed up: HTTP/1.1 where gRPC is, HTTP/2 where REST is",
+    "a server that says something of its own",
   ],
 };
