@@ -1,7 +1,11 @@
-import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { limited } from "tradewire/transport";
-import { callerErrorIn, markInterceptorErrors } from "../../../../src/wire/transport/layers/caller-errors.js";
+import {
+  callerErrorIn,
+  markInterceptorErrors,
+  withRequestErrors,
+} from "../../../../src/wire/transport/layers/caller-errors.js";
 import {
   type Answer,
   ask,
@@ -11,6 +15,7 @@ import {
   reasonOf,
   texts,
 } from "../../../support/memory-transport.js";
+import { talk } from "../../../support/probe.js";
 
 const kinds = [
   ["unary", ask],
@@ -102,4 +107,65 @@ it.each(["no object", undefined, null])("interceptors may throw %p", async (reas
   expect(failure).toBeInstanceOf(ConnectError);
   expect(callerErrorIn(failure)).toBeUndefined();
   expect(callerErrorIn(await reasonOf(ask(intercepted(() => Promise.reject(reason), passing))))).toBeUndefined();
+});
+
+/** A transport to a service that returns each request. */
+function echo() {
+  const router = createRouterTransport(({ rpc }) => {
+    rpc(talk, async function* echoed(requests) {
+      for await (const { value } of requests) {
+        yield { value };
+      }
+    });
+  });
+  return withRequestErrors({ unary: router.unary, stream: router.stream, close: async () => undefined });
+}
+
+async function* saying(values: readonly string[], reason?: unknown) {
+  for (const value of values) {
+    yield { value };
+  }
+  if (reason !== undefined) {
+    throw reason;
+  }
+}
+
+async function read(requests: AsyncIterable<{ value: string }>, signal?: AbortSignal) {
+  const response = await echo().stream(talk, signal, undefined, undefined, requests);
+  const heard: string[] = [];
+  for await (const { value } of response.message) {
+    heard.push(value);
+  }
+  return heard;
+}
+
+it("a call whose requests end receives all responses", async () => {
+  expect(await read(saying(["a", "b"]))).toEqual(["a", "b"]);
+});
+
+it.each([[new Error("no more")], [new TypeError("oops")]])(
+  "a call fails with what its requests throw: %s",
+  async (reason) => {
+    const failure = await read(saying(["a"], reason)).catch((error: unknown) => error);
+    expect(failure).toBe(reason);
+    expect(callerErrorIn(failure)).toBe(reason);
+  },
+);
+
+it("a reason that is no object passes, but cannot be told from others", async () => {
+  const failure = await read(saying([], "text")).catch((error: unknown) => error);
+  expect([failure, callerErrorIn(failure)]).toEqual(["text", undefined]);
+});
+
+it("what requests throw after the call was aborted is not the caller's error", async () => {
+  const ending = new AbortController();
+  const reason = new Error("late");
+  async function* requests() {
+    yield { value: "a" };
+    ending.abort();
+    throw reason;
+  }
+  const failure = await read(requests(), ending.signal).catch((error: unknown) => error);
+  expect(failure).not.toBe(reason);
+  expect(callerErrorIn(failure)).toBeUndefined();
 });
