@@ -117,14 +117,23 @@ describe("tradewire events", () => {
     await using node = await start(all);
     const { code, out } = await run([...node.args, "--output", "table", "--limit", "4"]);
     expect(code).toBe(0);
-    expect(out.split("\n")).toEqual([
+    const lines = out.trimEnd().split("\n");
+    // Each line begins with the time of its arrival.
+    expect(lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ""))).toEqual([
       "       7  order              C3C3C3C3…  ACTIVE BUY 1 @ 100.5 remaining=0.5 LIMIT GTC market=ABC id=0d0d0d0d… party=a1a1a1a1…",
       "       7  trade              tx-7-3     0.5 @ 1 aggressor=UNSPECIFIED market=ABC buyer=a1a1a1a1… seller=s id=0d0d0d0d…",
       '       8  transactionResult  tx-8-1     FAILURE orderSubmission party=a1a1a1a1… "no \\u001b[31mmargin\\u{202e}"',
       "       8  endBlock           tx-8-2     height=8",
-      "",
     ]);
+    expect(lines.every((line) => /^\d\d:\d\d:\d\d /.test(line))).toBe(true);
     expect((await run([...node.args, "--output", "table", "--limit", "1", "--wide"])).out).toContain(
+      `id=${id} party=${party}`,
+    );
+    const terminal = { columns: 60, rows: 20 };
+    const fitted = await run([...node.args, "--limit", "4"], { terminal });
+    expect(fitted.out.split("\n").map((line) => line.length)).toEqual([60, 60, 60, 58, 0]);
+    expect(fitted.out).toMatch(/ order {14}C3C3C3C3… {2}ACTIVE BU…\n/);
+    expect((await run([...node.args, "--limit", "1", "--wide"], { terminal })).out).toContain(
       `id=${id} party=${party}`,
     );
   });
@@ -175,7 +184,7 @@ describe("tradewire events", () => {
     const args = [...node.args, "--type", "order"];
     const joined = await run([...args, "--lifecycle", "--output", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
-    expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 1 @ 100\.5/);
+    expect(joined.out.split("\n")[1]).toMatch(/^\S+ +8 {2}order +tx-8-1 +CANCELLED BUY 1 @ 100\.5/);
     const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
     const table = [...args, "--output", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);

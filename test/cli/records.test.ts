@@ -141,7 +141,7 @@ describe("orders and trades", () => {
     expect((await ask("positions", "--columns", "entry_price", "-o", "csv")).err).toContain(
       'unknown column "entry_price" of positions as csv\n',
     );
-    expect((await ask("orders", "--columns", "id,id")).err).toContain("contains a duplicate or empty column name");
+    expect((await ask("orders", "--columns", "id,id")).err).toContain("contains a duplicate column name");
   });
 
   it("keep the chosen columns of a narrow terminal as far as they fit", async () => {
@@ -170,6 +170,40 @@ describe("orders and trades", () => {
     });
   });
 
+  it.each([["orders"], ["trades"]])("%s are listed by their IDs, or the starts of them", async (command) => {
+    const [first, second] = await lines(command, "--limit", "2");
+    const asked = [second.id.slice(0, 12), `${first.id.slice(0, 8).toUpperCase()}…`, second.id];
+    expect(await lines(command, ...asked)).toEqual([second, first, second]);
+    expect(JSON.parse((await ask(command, first.id, "--json")).out)).toEqual({ [command]: [first] });
+    expect(await ask(command, "M0")).toEqual({
+      code: 2,
+      out: "",
+      err: `tradewire: no ${command.slice(0, -1)} has the ID "M0"\nUse 4 or more hex digits. To filter, use --market or --party.\n`,
+    });
+    const missing = await ask(command, "0123456789ab", "--market", "M0", "--party", first.partyId ?? first.buyer);
+    expect(missing).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/ has the ID "0123456789ab"\n/) });
+  });
+
+  it("are of the time between --since and --until, without its end", async () => {
+    const orders = await lines("orders", "--limit", "500");
+    // The time of an order is that of its last change.
+    const timeOf = ({ createdAt, updatedAt }: { createdAt: string; updatedAt: string }) =>
+      BigInt(updatedAt === "0" ? createdAt : updatedAt);
+    const times = orders.map(timeOf).sort();
+    const [oldest = 0n, newest = 0n] = [times[0], times.at(-1)];
+    expect(newest).toBeGreaterThan(oldest);
+    const between = await lines("orders", "--since", String(oldest), "--until", String(newest));
+    expect(between.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(orders.filter((order) => timeOf(order) < newest).map(({ id }) => id)),
+    );
+    expect(between.every((order) => timeOf(order) >= oldest && timeOf(order) < newest)).toBe(true);
+    const [trade] = await lines("trades", "--limit", "1");
+    const at = await lines("trades", "--since", trade.timestamp, "--until", String(BigInt(trade.timestamp) + 1n));
+    expect(at).toContainEqual(trade);
+    expect(at.every(({ timestamp }) => timestamp === trade.timestamp)).toBe(true);
+    expect(await ask("trades", "--until", "2000-01-01")).toEqual({ code: 0, out: "", err: "" });
+  });
+
   it("are filtered by party and status", async () => {
     const [{ partyId }] = await lines("orders", "--live", "--limit", "1");
     const records = await lines("orders", "--party", partyId, "--status", "active", "--status", "STATUS_PARKED");
@@ -178,6 +212,20 @@ describe("orders and trades", () => {
       expect([record.partyId, record.status]).toEqual([partyId, expect.stringMatching(/^STATUS_(ACTIVE|PARKED)$/)]);
     }
   });
+});
+
+it.each([
+  ["orders", "orders"],
+  ["trades", "trades"],
+  ["positions", "positions"],
+  ["accounts", "accounts"],
+  ["stop-orders", "stop orders"],
+])("%s without records are an empty list, and words in place of a table", async (command, words) => {
+  const none = [command, "--party", "0f".repeat(32)];
+  expect(await ask(...none, "-o", "table")).toEqual({ code: 0, out: "", err: `No ${words} match.\n` });
+  const member = command === "stop-orders" ? "stopOrders" : command;
+  expect(await ask(...none, "--json")).toEqual({ code: 0, out: `{"${member}":[]}\n`, err: "" });
+  expect(await ask(...none)).toEqual({ code: 0, out: "", err: "" });
 });
 
 describe("positions and accounts", () => {

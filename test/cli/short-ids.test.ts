@@ -17,7 +17,7 @@ it("the start of an ID is not searched among too many stop orders, and the error
     getStopOrder: ({ orderId }) => ({ order: orderEvent(orderId) }),
     listStopOrders: () => ({ orders: { edges: edges(), pageInfo: { hasNextPage: true, endCursor: `${listed}` } } }),
   });
-  const { code, out, err } = await run(["stop-order", "abcd", "--grpc-url", node.grpcUrl]);
+  const { code, out, err } = await run(["stop-orders", "abcd", "--grpc-url", node.grpcUrl]);
   expect({ code, out, err }).toEqual({
     code: 2,
     out: "",
@@ -27,6 +27,6 @@ it("the start of an ID is not searched among too many stop orders, and the error
   });
   listed = 0;
   // The digits that tables show are enough, as hardly any two identifiers share them.
-  const found = await run(["stop-order", "fd620b08…", "--json", "--grpc-url", node.grpcUrl]);
-  expect([found.code, JSON.parse(found.out).stopOrder.id]).toEqual([0, shown]);
+  const found = await run(["stop-orders", "fd620b08…", "--json", "--grpc-url", node.grpcUrl]);
+  expect([found.code, JSON.parse(found.out).stopOrders[0].stopOrder.id]).toEqual([0, shown]);
 });

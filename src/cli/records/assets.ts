@@ -1,9 +1,9 @@
-import { type AccountBalance, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
-import { type Client, formatDecimal } from "../../index.js";
+import type { Client } from "../../index.js";
+import { MAX_NAMED } from "../../trade/market/record-names.js";
 import { type CommandContext, printable } from "../output.js";
-import { MAX_NAMED } from "./record-names.js";
 
 const { listAssets } = TradingDataService.method;
 
@@ -38,19 +38,10 @@ export function createAssets(
         if (signal.aborted || !(reason instanceof TradewireError)) {
           throw reason;
         }
-        const note = `the decimals of asset ${assetId} cannot be loaded: ${reason.summary}; its balances are in units`;
+        const note = `the decimals of asset ${assetId} cannot be loaded: ${reason.summary}; its amounts are left out. Use --raw for the integers of the network`;
         notes.write(`tradewire: ${printable(note)}\n`);
       }
     }
     return assets;
   };
-}
-
-/** Formats the balance of an account as a decimal number. */
-export function balanceText(
-  { balance, asset }: Pick<AccountBalance, "balance" | "asset">,
-  assets: Assets,
-): string | undefined {
-  const details = assets.get(asset)?.details;
-  return details && formatDecimal(balance, Number(details.decimals));
 }

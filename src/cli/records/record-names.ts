@@ -2,21 +2,15 @@ import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client, MarketUnits } from "../../index.js";
+import type { KnownDecimals } from "../../trade/market/field-units.js";
+import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trade/market/record-names.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 
-const { listMarkets, listParties } = TradingDataService.method;
+const { listAssets, listMarkets } = TradingDataService.method;
 
-/** Maximum number of records that are loaded to find a name or an identifier. */
-export const MAX_NAMED = 5000;
-
-/** The minimum number of digits of an identifier that names it. */
-const MIN_DIGITS = 4;
-
-/** The digits of an identifier in tables, which hardly ever begin two identifiers. */
-const SHOWN_DIGITS = 8;
-
-const FULL_ID = /^[0-9a-f]{64}$/i;
+/** How to name a record of a node that has too many of them to search. */
+const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
 
 /** The names and decimals of markets, and how identifiers are read and shown. */
 export interface Names {
@@ -26,12 +20,14 @@ export interface Names {
   readonly market: (text: string) => Promise<string>;
   /** Finds the party that the user named by its identifier or the start of it. */
   readonly party: (text: string) => Promise<string>;
+  /** Finds the asset that the user named by its symbol, its identifier, or the start of it. */
+  readonly asset: (text: string) => Promise<string>;
   /** Loads the decimals of a market, once. */
   load(marketId: string): Promise<void>;
   /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
   loadIfOffered(marketId: string): Promise<void>;
-  /** The decimals of a market that was loaded. */
-  unitsOf(marketId: string): MarketUnits | undefined;
+  /** The decimals of the markets that were loaded. */
+  readonly known: KnownDecimals;
   /** The code of a market, or its identifier. */
   code(marketId: string): string;
   id(text: string): string;
@@ -49,7 +45,8 @@ export function createNames(
   const id = (text: string) => shortId(text, wide);
   let loading: Promise<void> | undefined;
   const load = async () => {
-    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: MAX_NAMED, signal })) {
+    const limit = MAX_NAMED + 1;
+    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit, signal })) {
       loaded.set(node.id, node);
     }
   };
@@ -58,10 +55,15 @@ export function createNames(
     await loading;
     return loaded;
   };
-  async function* parties() {
-    for await (const { node } of client.records(listParties, {}, { limit: MAX_NAMED + 1, signal })) {
-      yield node.id;
+  const namedMarkets = async () =>
+    [...(await markets()).values()].map((market) => ({ id: market.id, code: marketCode(market) }));
+
+  async function namedAssets() {
+    const assets: { readonly id: string; readonly code: string | undefined }[] = [];
+    for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED + 1, signal })) {
+      assets.push({ id: node.id, code: node.details?.symbol });
     }
+    return assets;
   }
 
   async function loadUnits(marketId: string): Promise<void> {
@@ -73,25 +75,19 @@ export function createNames(
 
   return {
     markets,
-    async market(text) {
-      if (FULL_ID.test(text)) {
-        return text.toLowerCase();
-      }
-      const start = idStart(text);
-      const found = [...(await markets()).values()].filter(
-        (market) => marketCode(market) === text || (start !== undefined && market.id.startsWith(start)),
-      );
-      return onlyOf(
-        found.map((market) => market.id),
-        {
-          missing: `no market has the code or ID ${JSON.stringify(text)}`,
-          several: `${found.length} markets have the code or ID ${JSON.stringify(text)}`,
-          advice: "Run `tradewire markets` to list the codes and IDs.",
-        },
-      );
-    },
-    party: (text) =>
-      text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Use all 64 digits of its ID."),
+    market: (text) =>
+      findRecord(text, namedMarkets, {
+        kind: "market",
+        advice: "Run `tradewire markets` to list the codes and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
+    party: createRecordNames(client.records, { signal }).party,
+    asset: (text) =>
+      findRecord(text, namedAssets, {
+        kind: "asset",
+        advice: "Run `tradewire call ListAssets --all` to list the symbols and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
     load: loadUnits,
     async loadIfOffered(marketId) {
       if (withoutUnits.has(marketId)) {
@@ -104,11 +100,11 @@ export function createNames(
           throw reason;
         }
         withoutUnits.add(marketId);
-        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are in units`;
+        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are left out. Use --raw for the integers of the network`;
         notes.write(`tradewire: ${printable(note)}\n`);
       }
     },
-    unitsOf: (marketId) => units.get(marketId),
+    known: { market: (marketId) => units.get(marketId), asset: () => undefined },
     code(marketId) {
       const market = loaded.get(marketId);
       const code = market === undefined ? "" : marketCode(market);
@@ -118,58 +114,43 @@ export function createNames(
   };
 }
 
-export function marketCode({ tradableInstrument }: Market): string {
-  return tradableInstrument?.instrument?.code ?? "";
+/** Records that have identifiers. */
+interface NamedRecords<T> {
+  readonly kind: "order" | "trade" | "stop order";
+  readonly idOf: (node: T) => string;
+  readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
+  /** Reads the record with a complete identifier, if the node can do so. */
+  readonly get?: ((id: string) => Promise<T | undefined>) | undefined;
 }
 
 /**
- * Finds the identifier that begins with given digits.
+ * Finds the records that the user named by their identifiers, or by the starts of them.
  *
- * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
+ * @throws {@link RequestError} as {@link findRecord} does
  */
-export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {
-  if (FULL_ID.test(text)) {
-    return text.toLowerCase();
+export async function* findRecords<T>(
+  texts: readonly string[],
+  { kind, idOf, list, get }: NamedRecords<T>,
+): AsyncGenerator<{ readonly node: T }> {
+  const nodes = new Map<string, T>();
+  const advice = "Use at least 4 digits of its ID, and check the other options. To filter, use --market or --party.";
+  async function listed() {
+    if (nodes.size === 0) {
+      for await (const { node } of list(MAX_NAMED + 1)) {
+        nodes.set(idOf(node).toLowerCase(), node);
+      }
+    }
+    return [...nodes.keys()].map((id) => ({ id }));
   }
-  const missing = `no ${what} has the ID ${JSON.stringify(text)}`;
-  const start = idStart(text);
-  if (start === undefined) {
-    throw new RequestError(missing, { advice });
+  for (const text of texts) {
+    const id = await findRecord(text, listed, { kind, advice, adviceOnMany: ADVICE_ON_MANY });
+    if (get === undefined && nodes.size === 0) {
+      await listed(); // A complete identifier is found without a listing.
+    }
+    const node = nodes.get(id) ?? (await get?.(id));
+    if (node === undefined) {
+      throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
+    }
+    yield { node };
   }
-  const all = new Set<string>();
-  for await (const id of ids) {
-    all.add(id.toLowerCase());
-  }
-  const found = [...all].filter((id) => id.startsWith(start));
-  // More digits than that belong to one record, even if the others were not searched.
-  const isSafe = start.length >= SHOWN_DIGITS && found.length === 1;
-  if (all.size > MAX_NAMED && !isSafe) {
-    throw new RequestError(
-      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than the ${MAX_NAMED} that are searched`,
-      { advice: "Use all 64 digits of the ID, which lists print with --wide or --output jsonl." },
-    );
-  }
-  return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });
-}
-
-/** Returns the digits of the start of an identifier, without the ellipsis of tables; undefined if they name none. */
-function idStart(text: string): string | undefined {
-  const digits = text.replace(/…$/, "").toLowerCase();
-  return digits.length >= MIN_DIGITS && /^[0-9a-f]*$/.test(digits) ? digits : undefined;
-}
-
-/** Returns the only identifier that was found. */
-function onlyOf(
-  found: readonly string[],
-  texts: { readonly missing: string; readonly several: string; readonly advice: string },
-): string {
-  const [only, ...others] = found;
-  if (only === undefined) {
-    throw new RequestError(texts.missing, { advice: texts.advice });
-  }
-  if (others.length > 0) {
-    const advice = `Use more digits of one of the IDs: ${found.slice(0, 3).join(", ")}.`;
-    throw new RequestError(texts.several, { advice });
-  }
-  return only;
 }

@@ -22,7 +22,7 @@ export interface Reporter {
 
 /**
  * Reports the progress of a sync: on a terminal with lines that are redrawn in place, otherwise with one line per minute on
- * standard error; with `--json`, with a line of JSON for each event on standard output, and no log.
+ * standard error; with `--output jsonl`, with a line of JSON for each event on standard output, and no log.
  */
 export function createReporter(
   state: SyncState,

@@ -1,4 +1,5 @@
 import { snapshot } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { monotonicMs, unixMs } from "../../base/runtime/index.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
@@ -137,7 +138,7 @@ export function createSyncState(options: SyncStateOptions = {}): SyncState {
       applyEvent(tracker, event);
     },
     cover: tracker.picture.cover,
-    snapshot: () => snapshotOf(tracker),
+    snapshot: () => withJson(snapshotOf(tracker)),
   };
 }
 
