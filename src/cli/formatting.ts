@@ -37,6 +37,11 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** Formats a speed in bytes a second, in a unit that does not change while the speed does. */
+export function speed(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB/s`;
+}
+
 export function clock(iso: string): string {
   return new Date(iso).toTimeString().slice(0, 8);
 }

@@ -198,9 +198,9 @@ export function shortened(text: string, width: number): string {
 }
 
 /** Formats the values of a record below each other, so that nothing has to be omitted or shortened. */
-function recordLines(
+export function recordLines(
   values: readonly (readonly [name: string, value: string])[],
-  styleName: (name: string) => string,
+  styleName = (name: string) => name,
 ): string {
   const [width = 0] = widthsOf(values, 1);
   const padded = (name: string) => `${styleName(name)}${" ".repeat(width - stringWidth(name))}${GAP}`;

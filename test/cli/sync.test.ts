@@ -71,8 +71,8 @@ describe("tradewire sync", () => {
       .split("\n")
       .map((line) => line.replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ /, ""));
     expect(log[0]).toBe("reading the node's history");
-    expect(log[1]).toBe("0 of 6 segments (0.0 %), 0 rows, 0.0 MB/s");
-    expect(log.at(-1)).toMatch(/^6 of 6 segments \(100\.0 %\), 90 rows, \d+\.\d MB\/s$/);
+    expect(log[1]).toBe("0 of 6 segments (0.0 %), 0 rows, 0.0 MiB/s");
+    expect(log.at(-1)).toMatch(/^6 of 6 segments \(100\.0 %\), 90 rows, \d+\.\d MiB\/s$/);
     expect(log).toHaveLength(3);
     expect(await readdir(join(folder, "log", "data", "table=blocks"))).toHaveLength(3);
   });

@@ -3,7 +3,7 @@ import { startInterval, unixMs } from "../../base/runtime/index.js";
 import { describeLag } from "../../data/history/data-node-lag.js";
 import type { SyncEvent, SyncSnapshot, SyncState, SyncSummary, Unit } from "../../sync/index.js";
 import type { LineWriter } from "../client.js";
-import { grouped, span } from "../formatting.js";
+import { grouped, span, speed } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { createDisplay, sizeOf } from "../progress.js";
 import { progressLines, workerLines, workerLogLine } from "./progress-lines.js";
@@ -239,7 +239,7 @@ function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncS
     `${grouped(total.done)} of ${grouped(total.segments)} segments${total.gapBlocks > 0n ? "" : ` (${share} %)`}`,
     ...(total.gapBlocks > 0n ? [`${grouped(total.gapBlocks)} missing blocks of tables on no node`] : []),
     `${grouped(total.there.rows)} rows`,
-    `${(total.rates.bytes / 1e6).toFixed(1)} MB/s`,
+    speed(total.rates.bytes),
     ...(total.missing > 0 && secondsLeft !== undefined ? [`${span(secondsLeft)} left`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),

@@ -104,7 +104,7 @@ interface Tracker {
  * const state = createSyncState({ tables: ["trades", "orders"] });
  * const timer = setInterval(() => {
  *   const { total, secondsLeft } = state.snapshot();
- *   console.log(`${total.done} of ${total.segments}`, total.rates.bytes / 1e6, "MB/s", secondsLeft, "s left");
+ *   console.log(`${total.done} of ${total.segments}`, total.rates.bytes / 2 ** 20, "MiB/s", secondsLeft, "s left");
  * }, 1000);
  * await syncHistory(client, { sink, tables: ["trades", "orders"], hooks: { onEvent: state.take } });
  * clearInterval(timer);
