@@ -6,10 +6,8 @@ import { parseByRules } from "../trade/market/decimal.js";
 import { ownersIn, unitOf } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { type CommandContext, printable } from "./output.js";
-import { createAssets, loadAssets } from "./records/assets.js";
 import { readableJson } from "./records/readable.js";
 import { createNames, type Names } from "./records/record-names.js";
-import { decimalsOf } from "./records/record-types.js";
 import { recordLines } from "./table.js";
 
 /** What names the market and the asset in a command in decimals, and in one in the network's integers. */
@@ -48,7 +46,7 @@ export async function integerCommand(json: JsonObject, client: Client, context: 
     });
   }
   const { signal } = context;
-  const names = createNames(client, true, context);
+  const names = createNames(client, {}, context);
 
   async function ownerOf({ market, assetSymbol, orderSubmission }: JsonObject, outer: Owner): Promise<Owner> {
     const named = market ?? (isJsonObject(orderSubmission) ? orderSubmission["market"] : undefined);
@@ -56,7 +54,9 @@ export async function integerCommand(json: JsonObject, client: Client, context: 
     if (typeof assetSymbol !== "string") {
       return { ...outer, ...units };
     }
-    const found = decimalsOf(await loadAssets(client, signal))(await names.asset(assetSymbol));
+    const assetId = await names.asset(assetSymbol);
+    await names.load({ assets: [assetId] });
+    const found = names.known.asset(assetId);
     return { ...outer, ...units, ...(found && { assetDecimals: found.decimals }) };
   }
 
@@ -132,17 +132,9 @@ export async function describeCommand(
   if (desc === undefined || command.value === undefined) {
     return "";
   }
-  const names = createNames(client, true, context);
-  const assetsFor = createAssets(client, context);
-  const owners = ownersIn(desc, command.value);
-  for (const market of owners.markets) {
-    await names.loadIfOffered(market);
-  }
-  let decimals = decimalsOf(new Map());
-  for (const asset of owners.assets) {
-    decimals = decimalsOf(await assetsFor(asset));
-  }
-  const json = readableJson(desc, command.value, { ...names.known, asset: decimals });
+  const names = createNames(client, {}, context);
+  await names.load(ownersIn(desc, command.value));
+  const json = readableJson(desc, command.value, names.known);
   const rows = [...rowsOf(json, "", names)].toSorted(([a], [b]) => rank(a) - rank(b));
   const lines = recordLines([[printable(command.case ?? ""), ""], ...rows]);
   return lines.replace(/^(?=.)/gm, "  ");

@@ -28,5 +28,5 @@ it("the start of an ID is not searched among too many stop orders, and the error
   listed = 0;
   // The digits that tables show are enough, as hardly any two identifiers share them.
   const found = await run(["stop-orders", "fd620b08…", "--json", "--grpc-url", node.grpcUrl]);
-  expect([found.code, JSON.parse(found.out).stopOrders[0].stopOrder.id]).toEqual([0, shown]);
+  expect([found.code, JSON.parse(found.out).stopOrders[0].id]).toEqual([0, shown]);
 });

@@ -30,7 +30,7 @@ it.each([
   ],
   [
     ["stop-orders", "M0"],
-    /^tradewire: no stop order has the ID "M0"\nUse 4 or more hex digits\. To filter, use --market /,
+    /^tradewire: no stop order has the ID "M0"\nUse at least 4 digits of its ID, and check the other options\. To filter, use --market /,
   ],
   [
     ["orders", "-v"],

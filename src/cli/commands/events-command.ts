@@ -15,10 +15,8 @@ import { clock } from "../formatting.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, json, printable, widthOf, writeOut } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
-import { type Assets, createAssets } from "../records/assets.js";
 import { readableJson } from "../records/readable.js";
 import { createNames, type Names } from "../records/record-names.js";
-import { decimalsOf } from "../records/record-types.js";
 import { amountOptions, chainIdOption, marketOption, partyOption, rawOption, wideOption } from "../shared-options.js";
 import { shortened } from "../table.js";
 
@@ -54,28 +52,18 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   // Without events nothing else would show that the connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
-  const names = createNames(client, options.wide === true, context);
+  const names = createNames(client, options, context);
   const partyId = party && (await names.party(party));
   const marketId = market && (await names.market(market));
   const [isWide, isRaw] = [options.wide === true, options.raw === true];
-  const assetsFor = createAssets(client, context);
   const width = isWide ? Number.POSITIVE_INFINITY : widthOf(context);
   /** Returns the content of an event: in decimals, which are loaded, or with `--raw` as the node sent it. */
   async function contentOf({ value }: LiveEvent, desc: DescMessage): Promise<JsonObject> {
-    if (isRaw) {
-      const json = messageToJson(desc, value);
-      return isJsonObject(json) ? json : {};
-    }
-    const owners = ownersIn(desc, value);
-    let assets = NO_ASSETS;
-    for (const asset of owners.assets) {
-      assets = await assetsFor(asset);
-    }
-    for (const market of owners.markets) {
-      await names.loadIfOffered(market);
-    }
-    return readableJson(desc, value, { ...names.known, asset: decimalsOf(assets) });
+    await names.load(ownersIn(desc, value));
+    const json = isRaw ? messageToJson(desc, value) : readableJson(desc, value, names.known);
+    return isJsonObject(json) ? json : {};
   }
+  const shown: Shown = { names, isWide };
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
@@ -88,9 +76,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
     const desc = valueDesc(item);
     const value = await contentOf(item, desc);
     const line =
-      format === "table"
-        ? eventLine(item, about(item, desc, value, { names, isWide }), isWide, width)
-        : json({ ...item, value });
+      format === "table" ? eventLine(item, about(item, desc, value, shown), isWide, width) : json({ ...item, value });
     await writeOut(context, line);
     left -= 1;
     if (left <= 0) {
@@ -122,8 +108,6 @@ function gapText({ gap: { afterBlock, beforeBlock } }: Gap): string {
 
 /** The widths of the columns, in characters. Longer values shift the rest of their line. */
 const [BLOCK_WIDTH, TYPE_WIDTH, TX_WIDTH] = [8, 17, 9];
-
-const NO_ASSETS: Assets = new Map();
 
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
@@ -158,7 +142,7 @@ function about({ kind }: LiveEvent, desc: DescMessage, value: JsonObject, shown:
     case "order":
       return aboutOrder(value, shown);
     case "trade":
-      return [...priced(value), ...named(value, ["aggressor", "buyer", "seller", "id"], shown)];
+      return [...priced(value), ...named(value, ["aggressor", "marketId", "buyer", "seller", "id"], shown)];
     case "stopOrder":
       return aboutStopOrder(value, shown);
     case "transactionResult":
@@ -211,16 +195,20 @@ function aboutAny(desc: DescMessage, value: JsonObject, shown: Shown): string[] 
   ).slice(0, MAX_FIELDS);
 }
 
-/** Formats members that are set as `name=value`; a market by its code. */
+/** Formats members that are set as `name=value`; a market by its code, an asset by its symbol. */
 function named(value: JsonObject, names: readonly string[], { names: records, isWide }: Shown): string[] {
   return names.flatMap((name) => {
     const text = value[name];
     if (text === undefined || text === null || text === "" || typeof text === "object") {
       return [];
     }
-    return name === "marketId"
-      ? [`market=${records.code(String(text))}`]
-      : [`${name}=${truncate(shortId(String(text), isWide), MAX_CHARACTERS)}`];
+    const [as, known] =
+      name === "marketId"
+        ? ["market", records.code(String(text))]
+        : name === "asset"
+          ? ["assetSymbol", records.symbol(String(text))]
+          : [name, String(text)];
+    return [`${as}=${truncate(shortId(known, isWide), MAX_CHARACTERS)}`];
   });
 }
 

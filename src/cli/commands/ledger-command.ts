@@ -44,7 +44,7 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
   const progress = createProgress(context);
-  const names = createNames(client, false, context);
+  const names = createNames(client, {}, context);
   const partyId = await names.party(party);
   const assetId = asset === undefined ? undefined : await names.asset(asset);
   const dateRange = { startTimestamp: since, endTimestamp: until };

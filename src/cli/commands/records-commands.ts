@@ -26,7 +26,6 @@ import {
   WIDE_ADVICE,
 } from "../listing.js";
 import type { CommandContext } from "../output.js";
-import { loadAssets } from "../records/assets.js";
 import { createNames, findRecords, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchOptions, watchRecords } from "../records/watch-records.js";
@@ -107,7 +106,7 @@ export const addMarkets = defineCommand(
       }
       return {
         type: marketsType(names, data),
-        marketOf: ({ id }) => id,
+        ownersOf: ({ id }) => ({ markets: [id] }),
         list,
         key: ({ id }) => id,
         streams: [changes],
@@ -131,7 +130,7 @@ export const addOrders = defineCommand(
           get: async (orderId) =>
             (await client.service(TradingDataService).getOrder({ orderId }, { signal: context.signal })).order,
         },
-        marketOf: ({ marketId }) => marketId,
+        ownersOf: ({ marketId }) => ({ markets: [marketId] }),
         list: (how) => client.records(listOrders, { filter }, how),
         key: ({ id }) => id,
         ageOf: ({ version, createdAt, updatedAt }) => ({ version, updatedAt: updatedAt || createdAt }),
@@ -163,7 +162,7 @@ export const addTrades = defineCommand(
       return {
         type: tradesType(names),
         ids: { kind: "trade", texts: ids },
-        marketOf: ({ marketId }) => marketId,
+        ownersOf: ({ marketId }) => ({ markets: [marketId] }),
         list: (how) => client.records(listTrades, request, how),
         key: ({ id }) => id,
         ageOf: ({ timestamp }) => ({ updatedAt: timestamp }),
@@ -187,7 +186,7 @@ export const addPositions = defineCommand(filterOptions, (options, context) =>
     const isRequested = (ids: readonly string[], id: string) => ids.length === 0 || ids.includes(id);
     return {
       type: positionsType(names),
-      marketOf: ({ marketId }) => marketId,
+      ownersOf: ({ marketId }) => ({ markets: [marketId] }),
       list: (how) => client.records(listAllPositions, { filter }, how),
       key: ({ marketId, partyId }) => `${marketId} ${partyId}`,
       ageOf: ({ updatedAt }) => ({ updatedAt }),
@@ -217,11 +216,9 @@ export const addAccounts = defineCommand(filterOptions, (options, context) =>
         advice: "Use --party.",
       });
     }
-    const assets = await loadAssets(client, context.signal);
-    await names.markets();
     return {
-      type: accountsType(names, assets),
-      marketOf: () => undefined,
+      type: accountsType(names),
+      ownersOf: ({ marketId, asset }) => ({ markets: marketId === "" ? [] : [marketId], assets: [asset] }),
       list: (how) => client.records(listAccounts, { filter }, how),
       key: ({ owner, type, asset, marketId }) => [owner, type, asset, marketId].join(" "),
       streams: partyIds.map(
@@ -252,8 +249,8 @@ interface ListOptions {
 /** The records that a command lists, and the stream of their changes. */
 interface Records<M extends DescMessage> extends Pick<WatchedRecords<M>, "key" | "ageOf" | "createdAt" | "streams"> {
   readonly type: ListingType<M>;
-  /** The market whose decimals a record has. */
-  readonly marketOf: (node: MessageShape<M>) => string | undefined;
+  /** The markets and assets whose codes and decimals a record has. */
+  readonly ownersOf: (node: MessageShape<M>) => Parameters<Names["load"]>[0];
   /** The identifiers that the user asks for; without any, all records are listed. */
   readonly ids?: {
     readonly kind: "order" | "trade";
@@ -274,8 +271,8 @@ async function runRecords<M extends DescMessage>(
   const { signal } = context;
   const output = createWatchOutput(options, context);
   await using client = commandClient(options, reportsTo(output?.notes ?? context.notes, context));
-  const names = createNames(client, options.wide === true, context);
-  const { marketOf, ids, list: listAll, matches = () => true, streams, ...records } = await recordsOf(client, names);
+  const names = createNames(client, options, context);
+  const { ownersOf, ids, list: listAll, matches = () => true, streams, ...records } = await recordsOf(client, names);
   const found = new Set<string>();
   const isAsked = (node: MessageShape<M>) => (ids?.texts.length ?? 0) === 0 || found.has(records.key(node));
 
@@ -292,10 +289,8 @@ async function runRecords<M extends DescMessage>(
   }
 
   async function named(nodes: readonly MessageShape<M>[]): Promise<readonly MessageShape<M>[]> {
-    for (const marketId of nodes.map(marketOf)) {
-      if (marketId !== undefined) {
-        await names.load(marketId);
-      }
+    for (const node of nodes) {
+      await names.load(ownersOf(node));
     }
     return nodes;
   }

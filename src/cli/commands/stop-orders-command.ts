@@ -38,7 +38,7 @@ async function runStopOrders(
 ): Promise<void> {
   await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, since, until, live } = options;
-  const names = createNames(client, options.wide === true, context);
+  const names = createNames(client, options, context);
   const filter = {
     statuses: [...(status ?? [])],
     expiryStrategies: [...(expiryStrategy ?? [])],
@@ -57,7 +57,7 @@ async function runStopOrders(
   async function* nodes() {
     for await (const { node } of ids.length === 0 ? list(maxRecords(options, context)) : findRecords(ids, named)) {
       if (node.stopOrder !== undefined) {
-        await names.loadIfOffered(node.stopOrder.marketId);
+        await names.load({ markets: [node.stopOrder.marketId] });
       }
       yield node;
     }

@@ -34,7 +34,7 @@ const ALL_KNOWN: KnownDecimals = { market: () => ({ price: NONE, size: NONE, ass
 /**
  * Converts a message to JSON that people and other programs read without the network's definitions: prices, sizes and amounts
  * are decimal numbers, times ISO 8601, and enum values names without the prefix that they share. A number whose decimals are
- * unknown is null, because its integer would look like a decimal number.
+ * unknown is null, because its integer would look like a decimal number; so is one that the node left out.
  */
 export function readableJson<M extends DescMessage>(
   desc: M,
@@ -61,7 +61,7 @@ function converted(
       return [];
     }
     if (typeof unit === "string") {
-      return [[jsonName, typeof number === "string" ? number : null]];
+      return [[jsonName, value !== "" && typeof number === "string" ? number : null]];
     }
     const inner = (each: JsonValue, at?: number) => innerValue(field, each, partOf(unit, at), partOf(number, at));
     return [[jsonName, Array.isArray(value) ? value.map(inner) : inner(value)]];

@@ -1,6 +1,9 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
+import { remembered } from "../../base/input/lazy.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import type { Client, MarketUnits } from "../../index.js";
 import type { KnownDecimals } from "../../trade/market/field-units.js";
 import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trade/market/record-names.js";
@@ -12,69 +15,108 @@ const { listAssets, listMarkets } = TradingDataService.method;
 /** How to name a record of a node that has too many of them to search. */
 const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
 
-/** The names and decimals of markets, and how identifiers are read and shown. */
+/** The maximum number of markets and of assets that are listed. */
+const LISTED = MAX_NAMED + 1;
+
+/** How long a market or an asset that could not be loaded is not requested again, in milliseconds. */
+const RETRY_MS = 10_000;
+
+/** The names and decimals of markets and assets, and how identifiers are read and shown. */
 export interface Names {
-  /** Loads all markets, once. */
-  markets(): Promise<ReadonlyMap<string, Market>>;
   /** Finds the market that the user named by its code, its identifier, or the start of it. */
   readonly market: (text: string) => Promise<string>;
   /** Finds the party that the user named by its identifier or the start of it. */
   readonly party: (text: string) => Promise<string>;
   /** Finds the asset that the user named by its symbol, its identifier, or the start of it. */
   readonly asset: (text: string) => Promise<string>;
-  /** Loads the decimals of a market, once. */
-  load(marketId: string): Promise<void>;
-  /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
-  loadIfOffered(marketId: string): Promise<void>;
-  /** The decimals of the markets that were loaded. */
+  /** Loads codes and decimals, each once. A node that lacks decimals is reported, but is not an error. */
+  load(owners: { readonly markets?: Iterable<string>; readonly assets?: Iterable<string> }): Promise<void>;
+  /** The decimals that were loaded. */
   readonly known: KnownDecimals;
   /** The code of a market, or its identifier. */
   code(marketId: string): string;
-  id(text: string): string;
+  /** The symbol of an asset, or its identifier. */
+  symbol(assetId: string): string;
 }
 
-/** Creates the names of a node's markets and parties. Nothing is loaded before it is needed. */
+/** Creates the names of a node's records. Nothing is loaded before it is needed; with `raw`, no decimals are. */
 export function createNames(
   client: Client,
-  wide: boolean,
+  { raw = false }: { readonly raw?: boolean | undefined },
   { signal, notes }: Pick<CommandContext, "signal" | "notes">,
 ): Names {
-  const loaded = new Map<string, Market>();
+  const [markets, assets] = [new Map<string, Market>(), new Map<string, Asset>()];
   const units = new Map<string, MarketUnits>();
-  const withoutUnits = new Set<string>();
-  const id = (text: string) => shortId(text, wide);
-  let loading: Promise<void> | undefined;
-  const load = async () => {
-    const limit = MAX_NAMED + 1;
-    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit, signal })) {
-      loaded.set(node.id, node);
-    }
-  };
-  const markets = async () => {
-    loading ??= load();
-    await loading;
-    return loaded;
-  };
-  const namedMarkets = async () =>
-    [...(await markets()).values()].map((market) => ({ id: market.id, code: marketCode(market) }));
 
-  async function namedAssets() {
-    const assets: { readonly id: string; readonly code: string | undefined }[] = [];
-    for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED + 1, signal })) {
-      assets.push({ id: node.id, code: node.details?.symbol });
+  async function loadMarkets() {
+    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: LISTED, signal })) {
+      markets.set(node.id, node);
     }
-    return assets;
+  }
+  async function loadAssets() {
+    for await (const { node } of client.records(listAssets, {}, { limit: LISTED, signal })) {
+      assets.set(node.id, node);
+    }
+  }
+  const listedMarkets = remembered(loadMarkets);
+  const listedAssets = remembered(loadAssets);
+  async function namedMarkets() {
+    await listedMarkets();
+    return [...markets.values()].map((market) => ({ id: market.id, code: marketCode(market) }));
+  }
+  async function namedAssets() {
+    await listedAssets();
+    return [...assets.values()].map(({ id, details }) => ({ id, code: details?.symbol }));
   }
 
-  async function loadUnits(marketId: string): Promise<void> {
-    if (!units.has(marketId)) {
-      await markets();
+  const loadMarket = offered("market", "prices and sizes", async (marketId) => {
+    await listedMarkets();
+    if (!markets.has(marketId)) {
+      await loadMarkets(); // It is new.
+    }
+    if (!raw) {
       units.set(marketId, await client.marketUnits(marketId, { signal }));
     }
+    return true;
+  });
+  const loadAsset = offered("asset", "amounts", async (assetId) => {
+    await listedAssets();
+    if (!assets.has(assetId)) {
+      await loadAssets();
+    }
+    return assets.has(assetId);
+  });
+
+  /** Creates a function that loads what identifiers name, once for each; again after a while where it failed. */
+  function offered(kind: string, numbers: string, load: (id: string) => Promise<boolean>) {
+    const loaded = new Set<string>();
+    const failedAt = new Map<string, number>();
+    return async (id: string) => {
+      const failed = failedAt.get(id);
+      if (loaded.has(id) || (failed !== undefined && monotonicMs() - failed < RETRY_MS)) {
+        return;
+      }
+      let why = "the node does not list it";
+      try {
+        if (await load(id)) {
+          loaded.add(id);
+          return;
+        }
+      } catch (reason) {
+        if (signal.aborted || !(reason instanceof TradewireError)) {
+          throw reason;
+        }
+        why = reason.summary;
+      }
+      failedAt.set(id, monotonicMs());
+      if (failed === undefined && !raw) {
+        const note = `the decimals of ${kind} ${shortId(id, false)} cannot be loaded: ${why}; its ${numbers} are left out. Use --raw for the integers of the network`;
+        notes.write(`tradewire: ${printable(note)}\n`);
+      }
+    };
   }
 
   return {
-    markets,
     market: (text) =>
       findRecord(text, namedMarkets, {
         kind: "market",
@@ -88,29 +130,26 @@ export function createNames(
         advice: "Run `tradewire call ListAssets --all` to list the symbols and IDs.",
         adviceOnMany: ADVICE_ON_MANY,
       }),
-    load: loadUnits,
-    async loadIfOffered(marketId) {
-      if (withoutUnits.has(marketId)) {
-        return;
+    async load({ markets: marketIds = [], assets: assetIds = [] }) {
+      for (const marketId of marketIds) {
+        await loadMarket(marketId);
       }
-      try {
-        await loadUnits(marketId);
-      } catch (reason) {
-        if (signal.aborted || !(reason instanceof TradewireError)) {
-          throw reason;
-        }
-        withoutUnits.add(marketId);
-        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are left out. Use --raw for the integers of the network`;
-        notes.write(`tradewire: ${printable(note)}\n`);
+      for (const assetId of assetIds) {
+        await loadAsset(assetId);
       }
     },
-    known: { market: (marketId) => units.get(marketId), asset: () => undefined },
+    known: {
+      market: (marketId) => units.get(marketId),
+      asset(assetId) {
+        const details = assets.get(assetId)?.details;
+        return details && { decimals: Number(details.decimals) };
+      },
+    },
     code(marketId) {
-      const market = loaded.get(marketId);
-      const code = market === undefined ? "" : marketCode(market);
-      return code === "" ? id(marketId) : code;
+      const market = markets.get(marketId);
+      return (market && marketCode(market)) || marketId;
     },
-    id,
+    symbol: (assetId) => assets.get(assetId)?.details?.symbol || assetId,
   };
 }
 

@@ -13,7 +13,6 @@ import { marketCode } from "../../trade/market/record-names.js";
 import { isJsonObject } from "../../wire/json/json-values.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import type { ListingType } from "../listing.js";
-import type { Assets } from "./assets.js";
 import { readableJson } from "./readable.js";
 import type { Names } from "./record-names.js";
 
@@ -29,7 +28,7 @@ export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>)
       PRICES.map((name) => {
         const value = isJsonObject(json) ? (json[name] ?? null) : null;
         // Without a price, the node sends 0 or nothing.
-        return [name, name !== "openInterest" && (value === "0" || value === "") ? null : value];
+        return [name, name !== "openInterest" && value === "0" ? null : value];
       }),
     );
   };
@@ -90,18 +89,18 @@ export function positionsType(names: Names): ListingType<typeof PositionSchema> 
   };
 }
 
-/** Creates the type of accounts, like {@link marketsType}, with the assets by their identifiers. */
-export function accountsType(names: Names, assets: Assets): ListingType<typeof AccountBalanceSchema> {
-  const { extras } = market(names);
+/** Creates the type of accounts, like {@link marketsType}. */
+export function accountsType(names: Names): ListingType<typeof AccountBalanceSchema> {
+  const { known, extras } = market(names);
   return {
     desc: AccountBalanceSchema,
     name: "accounts",
     header: "owner type assetSymbol balance market".split(" "),
     ranked: "owner assetSymbol balance type market".split(" "),
-    known: { ...names.known, asset: decimalsOf(assets) },
+    known,
     extraNames: ["assetSymbol", "market"],
     extras: (account: AccountBalance) => ({
-      assetSymbol: assets.get(account.asset)?.details?.symbol ?? account.asset,
+      assetSymbol: names.symbol(account.asset),
       ...extras(account),
     }),
   };
@@ -128,13 +127,5 @@ export function stopOrdersType(names: Names): ListingType<typeof StopOrderEventS
     known: names.known,
     extraNames: ["market"],
     extras: ({ stopOrder }) => ({ market: stopOrder === undefined ? "" : names.code(stopOrder.marketId) }),
-  };
-}
-
-/** Returns the function that finds the decimals of an asset. */
-export function decimalsOf(assets: Assets) {
-  return (assetId: string) => {
-    const details = assets.get(assetId)?.details;
-    return details && { decimals: Number(details.decimals) };
   };
 }
