@@ -1,9 +1,12 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { TransactionResult_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { run, startCommand } from "../support/command.js";
 import { type BusAnswer, eventOf, quiet, streamingService } from "../support/event-server.js";
+import { eventually } from "../support/eventually.js";
 import { serveNode } from "../support/node.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
 const [id, party, market] = ["0d".repeat(32), "a1".repeat(32), "b2".repeat(32)];
 const tx = "C3".repeat(32);
@@ -85,7 +88,7 @@ describe("tradewire events", () => {
     const unknown = await run([...lacking.args, ...table]);
     expect(unknown.out).toMatch(/ owner=a1a1a1a1… assetSymbol=e5e5e5e5… /);
     expect(unknown.err).toMatch(
-      /^tradewire: the decimals of asset (e5)+ cannot be loaded: [^\n]+; its amounts are left out\. Use --raw /,
+      /^tradewire: the decimals of asset e5e5e5e5… cannot be loaded: [^\n]+; its amounts are left out\. Use --raw /,
     );
     const raw = await run([...lacking.args, ...table, "--raw"]);
     expect(raw.err).toBe("");
@@ -168,6 +171,39 @@ describe("tradewire events", () => {
     const raw = await run([...node.args, "--output", "table", "--limit", "2", "--raw"]);
     expect(raw.err).toBe("");
     expect(raw.out).toMatch(/ SIDE_BUY 10 @ 10050 remaining=5 .* market=b2b2b2b2… .*\n.* 5 @ 100 aggressor=/);
+  });
+
+  it("requests decimals again that could not be loaded, after ten seconds", async () => {
+    let [isAway, shift, requests] = [true, 0, 0];
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + shift });
+    const listMarkets = () => {
+      requests += 1;
+      if (isAway) {
+        throw new ConnectError("starting", Code.FailedPrecondition);
+      }
+      return markets.listMarkets();
+    };
+    const eventsOf = (block: number) => [1, 2].map((at) => eventOf(`${block}-${at}`, { event: order.event }));
+    const prices = () => printed().map((line) => JSON.parse(line).value.price);
+    await using node = await start(
+      async function* ({ signal }) {
+        yield eventsOf(7);
+        await eventually(() => prices().length === 2);
+        [isAway, shift] = [false, 9000];
+        yield eventsOf(8);
+        await eventually(() => prices().length === 4);
+        shift = 10_001;
+        yield eventsOf(9);
+        yield* quiet(signal);
+      },
+      { ...markets, listMarkets },
+    );
+    const running = startCommand([...node.args, "--limit", "6"]);
+    const printed = () => running.printed().split("\n").slice(0, -1);
+    const { err } = await running.ended;
+    expect(prices()).toEqual([null, null, null, null, "100.5", "100.5"]);
+    expect(requests).toBe(2);
+    expect(err.match(/cannot be loaded/g)).toHaveLength(1);
   });
 
   it("prints stop orders and market data in the decimals of their market", async () => {
