@@ -31,7 +31,7 @@ function hasMember(json: JsonValue, names: readonly string[]): boolean {
 /** The decimals of the market and the asset that a message, or one around it, names. */
 interface Owner {
   readonly units?: MarketUnits;
-  readonly assetDecimals?: number;
+  readonly assetDecimals?: number | undefined;
 }
 
 /**
@@ -56,8 +56,7 @@ export async function integerCommand(json: JsonObject, client: Client, context: 
     }
     const assetId = await names.asset(assetSymbol);
     await names.load({ assets: [assetId] });
-    const found = names.known.asset(assetId);
-    return { ...outer, ...units, ...(found && { assetDecimals: found.decimals }) };
+    return { ...outer, ...units, assetDecimals: names.known.asset(assetId)?.decimals };
   }
 
   async function convert(desc: DescMessage, object: JsonObject, outer: Owner): Promise<JsonObject> {
@@ -105,12 +104,14 @@ function integer(
   if (unit === "asset") {
     const decimals = assetDecimals ?? units?.asset.decimals;
     if (decimals === undefined) {
-      throw new RequestError(`${path} has no asset`, { advice: "Add assetSymbol." });
+      throw new RequestError(`the decimals of ${path} are unknown`, {
+        advice: "Add the assetSymbol of an asset that the node lists, or write the file in the network's integers.",
+      });
     }
     return String(parseByRules(value, decimals, { option: path, isSigned: false }));
   }
   if (units === undefined) {
-    throw new RequestError(`${path} has no market`, { advice: "Add market." });
+    throw new RequestError(`the decimals of ${path} are unknown`, { advice: "Add market: its code or its ID." });
   }
   // The tick size does not restrict triggers.
   const isTrigger = typeName === "vega.commands.v1.StopOrderSetup";
@@ -142,11 +143,11 @@ export async function describeCommand(
 
 const rank = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
 
-/** Yields the members that are set, with their paths; markets by their codes. */
+/** Yields the members that are set, with their paths; markets by their codes, assets by their symbols. */
 function* rowsOf(value: JsonValue, path: string, names: Names): Generator<readonly [name: string, value: string]> {
   if (isJsonObject(value)) {
     for (const [name, inner] of Object.entries(value)) {
-      const at = name === "marketId" ? "market" : name;
+      const at = name === "marketId" ? "market" : name === "asset" ? "assetSymbol" : name;
       yield* rowsOf(inner, path === "" ? at : `${path}.${at}`, names);
     }
   } else if (Array.isArray(value)) {
@@ -154,6 +155,7 @@ function* rowsOf(value: JsonValue, path: string, names: Names): Generator<readon
       yield* rowsOf(inner, `${path}[${at}]`, names);
     }
   } else if (value !== null && value !== "" && value !== false && value !== "UNSPECIFIED") {
-    yield [path, printable(/(^|\.)market$/.test(path) ? names.code(String(value)) : String(value))];
+    const known = /(^|\.)market$/.test(path) ? names.code : /(^|\.)assetSymbol$/.test(path) ? names.symbol : String;
+    yield [path, printable(known(String(value)))];
   }
 }

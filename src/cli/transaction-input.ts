@@ -16,7 +16,7 @@ import { SEED_VARIABLE } from "../wire/config/config-sources.js";
 import { knownTypes } from "../wire/json/any.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { assertStrictMessage, parseStrictJson } from "../wire/json/strict-json.js";
-import { checkFields } from "./api/request-fields.js";
+import { readFields } from "./api/request-fields.js";
 import { readText, STANDARD } from "./command-files.js";
 import { isInDecimals } from "./decimal-command.js";
 import { text } from "./declarations.js";
@@ -62,8 +62,7 @@ export async function readInputFile(path: string, context: CommandContext): Prom
  * @throws {@link RequestError} if it is no command
  */
 export function commandOf(json: JsonObject, source: string): TransactionInput {
-  checkFields(InputDataSchema, json, source);
-  const inputData = message(InputDataSchema, json, source);
+  const inputData = message(InputDataSchema, readFields(InputDataSchema, json, source), source);
   const { command } = inputData;
   if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {
     throw new RequestError(`${source}: blockHeight and nonce are not part of a command`, {

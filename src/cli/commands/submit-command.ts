@@ -24,6 +24,7 @@ import { readCommand } from "../../trade/transaction/input-data.js";
 import { requireSignature } from "../../trade/transaction/signature.js";
 import { namedChain } from "../../trade/transaction/signing-chain.js";
 import { submissionTypes } from "../../trade/transaction/submission.js";
+import { readInputData } from "../../trade/transaction/submitted-input-data.js";
 import { firstUrl } from "../../wire/config/config-schema.js";
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
@@ -223,7 +224,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
   await using intents = client.intents({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
-  await noteCommand(input, client, context);
+  context.notes.write(await describe(input, client, context));
   const settled = await intents.submit(input.command, { id, signal });
   const { status, txHash, block, evidence, reason, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
@@ -268,10 +269,11 @@ async function signForSubmission(
   signal: AbortSignal,
 ): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
   const before = async () => {
+    const described = await describe(input, client, { ...context, signal });
     const request = await signedRequest(client, input, options, { environment: context.environment, signal });
-    return { request, ...(await client.lastBlockHeight({ signal })) };
+    return { request, described, ...(await client.lastBlockHeight({ signal })) };
   };
-  const { request, chainId } = await before().catch((reason: unknown) => {
+  const { request, described, chainId } = await before().catch((reason: unknown) => {
     throw noteUnsent(reason, reason instanceof ConnectionError || reason instanceof CanceledError, context);
   });
   const tx = create(TransactionSchema, request.tx);
@@ -283,15 +285,15 @@ async function signForSubmission(
   context.notes.write(
     `Submitting ${txHash} to ${nodeOf(config)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
   );
-  await noteCommand(input, client, context);
+  context.notes.write(described);
   return { request, tid: request.tx?.pow?.tid ?? "" };
 }
 
-/** Shows a command in decimals, before it is signed or sent. */
-async function noteCommand({ command }: TransactionInput, client: Client, context: CommandContext): Promise<void> {
-  if (command !== undefined) {
-    context.notes.write(await describeCommand(readCommand(command), client, context));
-  }
+/** Describes what is sent; a signed transaction by its content. */
+async function describe({ command, request }: TransactionInput, client: Client, context: CommandContext) {
+  const inputData =
+    command === undefined ? readInputData(create(TransactionSchema, request?.tx)) : readCommand(command);
+  return inputData === undefined ? "" : await describeCommand(inputData, client, context);
 }
 
 function isUnsent(reason: unknown): boolean {
@@ -381,7 +383,7 @@ function signWithNote({ client, config, input, options, context }: SignTask): Pr
     const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
     const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
     notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
-    await noteCommand(input, client, context);
+    notes.write(await describe(input, client, context));
   });
 }
 
