@@ -168,7 +168,7 @@ test.each<readonly [string, object, RegExp]>([
   [
     "an unknown enum value",
     { orderSubmission: { ...order, side: "BYE", market: "M10", price: "1" } },
-    /must be a value of vega\.Side \(got "BYE"\)\nDid you mean/,
+    /must be a value of vega\.Side \(got "BYE"\)\nValid values: UNSPECIFIED, BUY, SELL\./,
   ],
 ])("%s is refused", async (_, command, message) => {
   const { code, out, err } = await withCommand("sign", command);

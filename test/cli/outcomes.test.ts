@@ -46,20 +46,20 @@ describe("submit --wait", () => {
     expect(executed).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\nWaiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
+        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\n {2}orderSubmission\n( {2}\w+ .*\n)+Waiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
       ),
     });
     expect(executed.out).toMatch(/^[0-9A-F]{64}\nexecuted in block \d+\n {2}order [0-9a-f]{64}: executed\n$/);
 
     const bad = await write("bad.json", JSON.stringify({ orderSubmission: expired }));
     const failed = await run(["submit", bad, "--wait=30s", "-o", "table", ...signing]);
-    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n$/) });
+    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n( {2}.*\n)+$/) });
     expect(failed.out).toMatch(/\nfailed in block \d+: invalid expiresAt time\n/);
 
     const submissions = [order(market), expired];
     const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
     const partial = await run(["submit", mixed, "--wait", ...signing]);
-    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\nWaiting .*\n$/) });
+    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n( {2}.*\n)+Waiting .*\n$/) });
     expect(JSON.parse(partial.out)).toMatchObject({
       tid: expect.stringMatching(/^[0-9a-f]{64}$/),
       status: "partial",
@@ -77,7 +77,10 @@ describe("submit --wait", () => {
     node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE" });
     // Some blocks after the last one that could take it, which come later, its absence would be a proof.
     const unknown = await run(["submit", good, "--wait=9s", "-o", "table", ...signing]);
-    expect(unknown).toMatchObject({ code: 3, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n$/) });
+    expect(unknown).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n( {2}.*\n)+$/),
+    });
     expect(unknown.out).toMatch(/\nunknown: its result did not arrive in time\n/);
     expect(unknown.out).toMatch(/\n {2}order: none\n {2}spam statistics: block \d+ was used by 0 /);
   });
@@ -103,7 +106,7 @@ describe("submit --wait", () => {
     const unsent = await run(["submit", good, "--wait=30s", ...signing]);
     expect(unsent).toMatchObject({ code: 1, out: "" });
     expect(unsent.err).toMatch(
-      /^Submitting [0-9A-F]{64} to .*\nNothing was sent\.\ntradewire: the node offers no stream of events/,
+      /^Submitting [0-9A-F]{64} to .*\n( {2}.*\n)+Nothing was sent\.\ntradewire: the node offers no stream of events/,
     );
   });
 

@@ -30,3 +30,23 @@ it("the start of an ID is not searched among too many stop orders, and the error
   const found = await run(["stop-orders", "fd620b08…", "--json", "--grpc-url", node.grpcUrl]);
   expect([found.code, JSON.parse(found.out).stopOrders[0].id]).toEqual([0, shown]);
 });
+
+it("a trade is not said to be missing where not all were searched", async () => {
+  const idOf = (number: number) => number.toString(16).padStart(64, "0");
+  let listed = 0;
+  await using node = await serveNode({
+    listTrades: ({ pagination }) => {
+      const edges = Array.from({ length: pagination?.first ?? 0 }, () => {
+        listed += 1;
+        return { cursor: idOf(listed), node: { id: idOf(listed) } };
+      });
+      return { trades: { edges, pageInfo: { hasNextPage: true, endCursor: idOf(listed) } } };
+    },
+  });
+  const { code, out, err } = await run(["trades", "ab".repeat(32), "--grpc-url", node.grpcUrl]);
+  expect({ code, out }).toEqual({ code: 2, out: "" });
+  expect(err).toMatch(
+    /^tradewire: cannot find the trade "(ab)+" among the last 5000\nLimit the search with --market, /,
+  );
+  expect(listed).toBeGreaterThan(5000);
+});

@@ -88,19 +88,23 @@ describe("what is submitted", () => {
     const file = await write("async.json", await sign("--reply", "async"));
     expect(await submit(file)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+      ),
     });
     const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
     const unspecified = await write("unspecified.json", JSON.stringify(none));
     expect(await submit(unspecified)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+      ),
     });
     await node.makeBlock();
     const sync = await write("sync.json", await sign());
     expect(await submit(sync)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nAccepted into the mempool\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\n {2}stopOrdersCancellation\nAccepted into the mempool\.\n$/),
     });
   });
 

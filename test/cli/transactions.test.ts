@@ -109,12 +109,14 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     expect(sent).toEqual({
       code: 0,
       out: expect.stringMatching(/^[0-9A-F]{64}\n$/),
-      err: expect.stringMatching(/^Submitting .*\nAccepted into the mempool\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersSubmission\n( {2}risesAbove\..*\n)+Accepted into the mempool\.\n$/,
+      ),
     });
     const listed = await run(["stop-orders", "--party", party, "--json", ...over(transport)]);
     expect(listed).toMatchObject({ code: 0, err: "" });
     expect(listed.out).toContain(`"partyId":"${party}"`);
-    expect(listed.out).toContain('"status":"STATUS_PENDING"');
+    expect(listed.out).toContain('"status":"PENDING"');
   });
 
   test("what was signed is verified, checked, refused while the node has seen it, and submitted", async () => {
@@ -122,7 +124,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     const url = transport === "rest" ? node.restUrl : node.grpcUrl;
     expect(signed).toMatchObject({
       code: 0,
-      err: `Signing with key ${sender.publicKey} for chain tradewire-devnet, node ${url}.\n`,
+      err: expect.stringContaining(`Signing with key ${sender.publicKey} for chain tradewire-devnet, node ${url}.\n`),
     });
     const body = JSON.parse(signed.out);
     expect(body).toMatchObject({
@@ -156,7 +158,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     expect(again).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        /^Submitting [0-9A-F]{64} to http\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\n$/,
+        /^Submitting [0-9A-F]{64} to http\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\n( {2}.*\n)+$/,
       ),
     });
     expect(JSON.parse(again.out)).toMatchObject({

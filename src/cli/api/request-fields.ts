@@ -6,8 +6,9 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { closestName, quoted, suggestNames } from "../../base/errors/error-text.js";
+import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
+import { parseEnumValue } from "../../base/input/message-init.js";
 import { findField } from "../../wire/http-rule/request-fields.js";
 import { isJsonObject } from "../../wire/json/json-values.js";
 import { parseStrictJson } from "../../wire/json/strict-json.js";
@@ -134,15 +135,10 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
   const found = desc.values.find(({ name, localName }) =>
     [name, localName].some((known) => known.toUpperCase() === wanted),
   );
-  if (found !== undefined) {
-    return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
+  if (found === undefined) {
+    return parseEnumValue(desc, text, where); // It names the valid values.
   }
-  const names = desc.values.map(({ name }) => name);
-  const prefix = desc.sharedPrefix ?? "";
-  const meant = text.toLowerCase().startsWith(prefix.toLowerCase()) ? text : `${prefix}${text}`;
-  throw new RequestError(`${where}: must be a value of ${desc.typeName} (got ${quoted(text)})`, {
-    advice: suggestNames(meant, names),
-  });
+  return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
 }
 
 function parsed(text: string, where: string): JsonValue {

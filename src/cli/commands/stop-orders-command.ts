@@ -53,6 +53,8 @@ async function runStopOrders(
     kind: "stop order",
     idOf: ({ stopOrder }: StopOrderEvent) => stopOrder?.id ?? "",
     list,
+    get: async (orderId: string) =>
+      (await client.service(TradingDataService).getStopOrder({ orderId }, { signal })).order,
   } as const;
   async function* nodes() {
     for await (const { node } of ids.length === 0 ? list(maxRecords(options, context)) : findRecords(ids, named)) {

@@ -187,6 +187,11 @@ export async function* findRecords<T>(
       await listed(); // A complete identifier is found without a listing.
     }
     const node = nodes.get(id) ?? (await get?.(id));
+    if (node === undefined && nodes.size > MAX_NAMED) {
+      throw new RequestError(`cannot find the ${kind} ${JSON.stringify(text)} among the last ${MAX_NAMED}`, {
+        advice: "Limit the search with --market, --party, --since or --until.",
+      });
+    }
     if (node === undefined) {
       throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
     }
