@@ -138,7 +138,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       group: GROUPS.records,
       description: "List stop orders, newest first, with the orders that they submit when triggered.",
       arguments: [{ name: "[id...]", description: "only these stop orders: their IDs, or starts of them" }],
-      load: async () => (await import("./commands/stop-orders-command.js")).addStopOrders,
+      load: async () => (await import("./commands/records-commands.js")).addStopOrders,
     },
     ledger: {
       group: GROUPS.records,

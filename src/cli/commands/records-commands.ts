@@ -1,4 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
+import { StopOrder_ExpiryStrategySchema, StopOrder_StatusSchema } from "../../../gen/client/vega/vega_pb.js";
 import { type AccountBalanceSchema, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Market, MarketSchema } from "../../../gen/vega/markets_pb.js";
 import {
@@ -27,20 +29,24 @@ import {
 } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { createNames, findRecords, type Names } from "../records/record-names.js";
-import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
+import {
+  accountsType,
+  marketsType,
+  ordersType,
+  positionsType,
+  stopOrdersType,
+  tradesType,
+} from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchOptions, watchRecords } from "../records/watch-records.js";
 import { liveOption, marketsOption, partiesOption, rawOption, timeOptions, wideOption } from "../shared-options.js";
 import { LISTED } from "../table.js";
 
-const { listAccounts, listAllPositions, listMarkets, listOrders, listTrades } = TradingDataService.method;
+const { listAccounts, listAllPositions, listMarkets, listOrders, listStopOrders, listTrades } =
+  TradingDataService.method;
 
-const recordsOptions = {
-  raw: rawOption,
-  wide: wideOption,
-  ...watchOptions,
-  ...listingOptions,
-  ...clientOptions,
-};
+const listedOptions = { raw: rawOption, wide: wideOption, ...listingOptions, ...clientOptions };
+
+const recordsOptions = { ...watchOptions, ...listedOptions };
 
 const marketsOptions = { settled: flag("also list settled markets"), ...recordsOptions };
 
@@ -59,9 +65,19 @@ const ordersOptions = {
   ...timeOptions,
 };
 
-/** The options that all of these commands have. */
-type RecordsOptions = OptionValues<typeof recordsOptions>;
-type FilterOptions = OptionValues<typeof filterOptions>;
+const stopOrdersOptions = {
+  status: enumOption("<status>", StopOrder_StatusSchema),
+  expiryStrategy: enumOption("<strategy>", StopOrder_ExpiryStrategySchema),
+  party: partiesOption,
+  market: marketsOption,
+  ...timeOptions,
+  live: liveOption,
+  ...listedOptions,
+};
+
+/** The options that all of these commands have. Stop orders have no stream to watch. */
+type RecordsOptions = OptionValues<typeof listedOptions> & Partial<OptionValues<typeof watchOptions>>;
+type FilterOptions = Pick<OptionValues<typeof filterOptions>, "market" | "party">;
 
 /** Defines the command `markets`. */
 export const addMarkets = defineCommand(
@@ -178,6 +194,34 @@ export const addTrades = defineCommand(
     }),
 );
 
+/** Defines the command `stop-orders`, like {@link addMarkets}. */
+export const addStopOrders = defineCommand(
+  stopOrdersOptions,
+  (ids: string[], options: OptionValues<typeof stopOrdersOptions>, context: CommandContext) =>
+    runRecords<typeof StopOrderEventSchema>(options, context, async (client, names) => {
+      const filter = {
+        ...(await filterOf(options, names)),
+        statuses: [...(options.status ?? [])],
+        expiryStrategies: [...(options.expiryStrategy ?? [])],
+        ...readPeriod(options),
+        liveOnly: options.live === true,
+      };
+      return {
+        type: stopOrdersType(names),
+        ids: {
+          kind: "stop order",
+          texts: ids,
+          get: async (orderId) =>
+            (await client.service(TradingDataService).getStopOrder({ orderId }, { signal: context.signal })).order,
+        },
+        ownersOf: ({ stopOrder }) => ({ markets: stopOrder === undefined ? [] : [stopOrder.marketId] }),
+        list: (how) => client.records(listStopOrders, { filter }, how),
+        key: ({ stopOrder }) => stopOrder?.id ?? "",
+        streams: [],
+      };
+    }),
+);
+
 /** Defines the command `positions`, like {@link addMarkets}. */
 export const addPositions = defineCommand(filterOptions, (options, context) =>
   runRecords<typeof PositionSchema>(options, context, async (client, names) => {
@@ -253,7 +297,7 @@ interface Records<M extends DescMessage> extends Pick<WatchedRecords<M>, "key" |
   readonly ownersOf: (node: MessageShape<M>) => Parameters<Names["load"]>[0];
   /** The identifiers that the user asks for; without any, all records are listed. */
   readonly ids?: {
-    readonly kind: "order" | "trade";
+    readonly kind: "order" | "trade" | "stop order";
     readonly texts: readonly string[];
     readonly get?: (id: string) => Promise<MessageShape<M> | undefined>;
   };
