@@ -122,7 +122,7 @@ const producers: Readonly<Record<string, { run(): Promise<void> }>> = {
     of: (made) => made.release(),
     with: /canceled/,
   }),
-  Orders: producer(() => client.intents({ signer: signerFromSeed(seed), journal })),
+  Intents: producer(() => client.intents({ signer: signerFromSeed(seed), journal })),
   Pace: producer(() => createPace(10, {}), { of: (made) => made.checkOpen(), with: /closed/ }),
   RemoteSigner: producer(() => connectSigner(socket()), {
     of: (made) => made.sign(bytes),

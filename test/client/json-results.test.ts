@@ -243,7 +243,7 @@ const OTHERS = [
   ...["CoverageQuery", "HistoryMark", "Sink", "SinkOpening", "UnitCsv", "SharedBlock", "Signer", "SegmentHeights"],
   ...["SubmissionResult", "TransactionFailure", "ExportResult", "BlockTask", "TypedOptions"],
   ...["Controls", "DecimalUnits", "Guard", "LedgerExport", "MarketUnits", "NetworkHistoryExport", "RemoteSigner"],
-  ...["SeedSigner", "Compacted", "WorkerSummary"],
+  ...["SeedSigner", "Compacted", "WorkerSummary", "Units", "TradesFilter"],
   ...[
     "Done",
     "Gap",
