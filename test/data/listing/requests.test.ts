@@ -116,7 +116,7 @@ describe("a filter that cannot be right is refused before it is sent", () => {
 
   it("tells which names there are", () => {
     expect(() => client.stopOrders({ expiryStrategies: ["NEVER" as "CANCELS"] })).toThrow(
-      "Valid values: EXPIRY_STRATEGY_UNSPECIFIED, EXPIRY_STRATEGY_CANCELS, EXPIRY_STRATEGY_SUBMIT.",
+      "Valid values: UNSPECIFIED, CANCELS, SUBMIT.",
     );
   });
 });

@@ -168,7 +168,7 @@ it("refuse a market and a party that no record has, when they are read", async (
   const { grpc } = clients;
   expect(await failureOf(() => collect(grpc.orders({ markets: ["M77"] })))).toMatchObject({
     summary: 'no market has the code or ID "M77"',
-    advice: "Use the code of a market, or its ID.",
+    advice: "Did you mean M7? Use the code of a market, or its ID.",
   });
   expect(await failureOf(() => collect(grpc.positions({ parties: ["0000"] })))).toMatchObject({
     summary: 'no party has the ID "0000"',
