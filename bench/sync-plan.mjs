@@ -163,6 +163,7 @@ function madeUpSink(count, share = 0) {
     async compareRows() {
       return { missing: 0n, extra: 0n };
     },
+    async close() {},
     async [Symbol.asyncDispose]() {},
   };
 }

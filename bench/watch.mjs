@@ -59,7 +59,7 @@ async function measure(what, times, work) {
 }
 
 const state = createSyncState();
-const tables = tableNames.map((table) => ({ table, units: 0n, rows: 0n, bytes: 0n, missing: BigInt(COUNT) }));
+const tables = tableNames.map((table) => ({ table, units: 0, rows: 0n, bytes: 0n, missing: BigInt(COUNT) }));
 await measure("take the first plan", 1, () => state.take({ kind: "planned", history: { chainId, segments }, tables }));
 await measure("make up the ledger's entries, and nothing else", 1, async () => {
   for (const table of tableNames) {

@@ -18,9 +18,11 @@ const innerModulesOfCommand = {
   "data/csv": ["csv-format", "encode-csv"],
   "base/file": ["atomic-file", "device", "read-file", "save-target"],
   "data/history": ["data-node-lag", "export-request", "segments"],
-  "data/listing": ["paging-method"],
+  "data/listing": ["listing-filters", "paging-method"],
   // `--watch` decides which of two records is older as an account does.
   "trade/live": ["event-types", "listed-blocks", "next-segments", "reconnect"],
+  // Records are found by codes and short identifiers, and their numbers are decimal, as the client has them.
+  "trade/market": ["field-units", "record-names"],
   base: ["profile"],
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],

@@ -49,7 +49,7 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
     layout: "home",
     hero: {
       name: "tradewire",
-      text: "No row goes missing. No order is sent twice.",
+      text: "No row goes missing unnoticed. No order is executed twice.",
       tagline:
         "Load the history of Vega Protocol v0.78 networks and their forks, and trade on them: a TypeScript library, a command, and a local node for tests.",
       actions: [

@@ -9,6 +9,7 @@ export { type HistorySegment, Table } from "../gen/client/datanode/api/v2/tradin
 export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";
 export type { NetworkParameter } from "../gen/client/vega/vega_pb.js";
 export {
+  Order_Status,
   Order_TimeInForce,
   Order_Type,
   PeggedReference,
@@ -48,6 +49,7 @@ export {
 } from "./base/errors/index.js";
 export type { SaveTarget } from "./base/file/save-target.js";
 export type { CallOptions, ServiceCallOptions } from "./base/input/call-options.js";
+export type { InitOf } from "./base/input/init.js";
 export type { Profile } from "./base/profile.js";
 export { type Client, createClient } from "./client/index.js";
 export type { NodeStatus } from "./client/nodes.js";
@@ -84,10 +86,24 @@ export {
 } from "./data/history/segments.js";
 export type { LedgerExport, LedgerOptions, SavedLedger } from "./data/ledger/ledger-export.js";
 export type { LedgerRequest } from "./data/ledger/ledger-request.js";
-export type { DateRange, ExpiryStrategyName, StatusName, StopOrderFilter } from "./data/listing/listing-filters.js";
+export type {
+  DateRange,
+  EnumName,
+  ExpiryStrategyName,
+  StatusName,
+  StopOrderFilter,
+} from "./data/listing/listing-filters.js";
 export type { Listings, StopOrderRecord } from "./data/listing/listings.js";
 export type { PaginationRequest } from "./data/listing/pagination.js";
-export type { ListedRecord, ListOptions, PagesOptions, Paging, RecordsOptions } from "./data/listing/paging.js";
+export {
+  type ListedRecord,
+  type ListOptions,
+  type PagesOptions,
+  type Paging,
+  pages,
+  type RecordsOptions,
+  records,
+} from "./data/listing/paging.js";
 export type { NodeOf, PagingMethod } from "./data/listing/paging-method.js";
 export { rowInterface, rowJsonSchema } from "./data/schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./data/schema/sql.js";
@@ -117,14 +133,14 @@ export {
 } from "./trade/guard/policy.js";
 export type { IntentEnding } from "./trade/intent/entries.js";
 export { openFileJournal } from "./trade/intent/file-journal.js";
-export type { EntryPlace, Journal } from "./trade/intent/journal.js";
 export type {
-  Orders,
-  OrdersOptions,
+  Intents,
+  IntentsOptions,
   ResumedIntent,
   SettleOptions,
   SubmitIntentOptions,
-} from "./trade/intent/orders.js";
+} from "./trade/intent/intents.js";
+export type { EntryPlace, Journal } from "./trade/intent/journal.js";
 export {
   type JournalConnection,
   type JournalPool,
@@ -171,7 +187,7 @@ export type { ResultsGap, ResultsRequest } from "./trade/live/transaction-result
 export type { AccountChange, AccountRecords, RecordChange, RecordKind } from "./trade/market/account-records.js";
 export type { AccountView } from "./trade/market/account-state.js";
 export type { BookOptions } from "./trade/market/book.js";
-export { formatDecimal, parseDecimal } from "./trade/market/decimal.js";
+export { formatDecimal, parseDecimal, type UnitKind, type Units } from "./trade/market/decimal.js";
 export type {
   DecimalAmendment,
   DecimalCommands,
@@ -179,6 +195,7 @@ export type {
   DecimalStopOrder,
   DecimalStopOrders,
 } from "./trade/market/decimal-commands.js";
+export type { DecimalFields, InUnits } from "./trade/market/field-units.js";
 export type {
   AssetUnits,
   DecimalRecordType,
@@ -188,6 +205,16 @@ export type {
   PriceUnits,
 } from "./trade/market/market-units.js";
 export type { BookGap, BookView } from "./trade/market/order-book.js";
+export type {
+  MarketsFilter,
+  OrderStatusName,
+  OrdersFilter,
+  RecordFilter,
+  RecordListings,
+  StopOrdersFilter,
+  TradesFilter,
+  UnitsRecord,
+} from "./trade/market/record-listings.js";
 export { connectSigner, serveSigner } from "./trade/signer/signer-process.js";
 export type {
   ConnectSignerOptions,
@@ -220,6 +247,7 @@ export {
   type LoadedConfig,
   loadConfig,
 } from "./wire/config/load-config.js";
+export { httpStatusOf } from "./wire/http-rule/http-status.js";
 export { jsonReplacer } from "./wire/json/json-values.js";
 export { messageToJson } from "./wire/json/message-json.js";
 export { enumName } from "./wire/json/protobuf-json.js";

@@ -8,7 +8,6 @@ import { describe, expect, test } from "@jest/globals";
 import {
   type Client,
   CommandError,
-  type CommandInit,
   createClient,
   NodeError,
   Order_TimeInForce,
@@ -32,7 +31,7 @@ import { startCuttingProxy } from "./support/cutting-proxy.js";
 import { openMarket } from "./support/devnode.js";
 import { eventually } from "./support/eventually.js";
 import { serveNode, serveNodeOf } from "./support/node.js";
-import { craft, sender, stopOrder } from "./support/transactions.js";
+import { type CommandFields, craft, sender, stopOrder } from "./support/transactions.js";
 import { nodeRuntime, useRuntime } from "./support/virtual-runtime.js";
 
 const builtin = "ab".repeat(32);
@@ -327,7 +326,7 @@ describe("a transaction that a market may delay", () => {
   const postOnly = { ...order, postOnly: true };
   const amendment = { marketId: id, orderId: id, sizeDelta: 1n };
   const cancellation = { marketId: id, orderId: id };
-  const delayed: readonly CommandInit[] = [
+  const delayed: readonly CommandFields[] = [
     { case: "orderSubmission", value: order },
     { case: "orderAmendment", value: amendment },
     stopOrder(),
@@ -335,13 +334,13 @@ describe("a transaction that a market may delay", () => {
     { case: "batchMarketInstructions", value: { submissions: [postOnly, order] } },
     { case: "batchMarketInstructions", value: { amendments: [amendment] } },
   ];
-  const prompt: readonly CommandInit[] = [
+  const prompt: readonly CommandFields[] = [
     { case: "orderSubmission", value: postOnly },
     { case: "orderCancellation", value: cancellation },
     { case: "batchMarketInstructions", value: { submissions: [postOnly], cancellations: [cancellation] } },
   ];
   /** Transactions that expire so many blocks after the last block. Those that are tied to one expire 30 blocks after it. */
-  const expiringIn = (blocks: bigint, commands: readonly CommandInit[]) =>
+  const expiringIn = (blocks: bigint, commands: readonly CommandFields[]) =>
     Promise.all(
       commands.map((command) => craft({ block, inputData: { blockHeight: block.height - 30n + blocks, command } })),
     );
@@ -531,7 +530,7 @@ describe("a transaction that a market may delay", () => {
     const folder = await mkdtemp(join(tmpdir(), "tradewire-late-"));
     await using __ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
     await using journal = await openFileJournal(join(folder, "orders.journal"));
-    await using _ = following.orders({ signer, journal });
+    await using _ = following.intents({ signer, journal });
     await eventually(async () => {
       await node.makeBlock();
       return seen > 0n;

@@ -82,7 +82,7 @@ export async function* sections({ quick, open, folder }) {
   const archive = { content: "archive", method: "stored", csvBytes: MIB, chunkBytes: MIB };
   const grpc = await open({ ...archive, protocol: "grpc" });
   const rest = await open({ ...archive, protocol: "rest" });
-  const options = "--table trades --from-block 1 --to-block 1000 --extensions optional --force --out";
+  const options = "--table trades --from-block 1 --to-block 1000 --extensions optional --force --to";
   const exported = { grpc: `--grpc-url ${grpc.url}`, rest: `--rest-url ${rest.url}` };
   yield {
     title: "an export of 1 MiB",

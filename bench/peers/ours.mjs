@@ -77,7 +77,7 @@ export const pages = (args) =>
 export const records = (args) =>
   ready(args, async (client) => {
     let records = 0;
-    for await (const { cursor, node } of client.stopOrders()) {
+    for await (const { cursor, node } of client.records(TradingDataService.method.listStopOrders)) {
       records += cursor !== "" && node.stopOrder.id !== "" ? 1 : 0;
     }
     return records;

@@ -1,7 +1,7 @@
 // @ts-check
 import { Readable } from "node:stream";
 import Fastify from "fastify";
-import { Code, RequestError, TradewireError } from "tradewire";
+import { httpStatusOf, TradewireError } from "tradewire";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 
 /** The longest time since the last block with which the service is ready, in milliseconds. */
@@ -39,9 +39,9 @@ export function createService(client) {
   app.get("/parties/:party/stop-orders", async (request) => {
     const { party } = /** @type {{ party: string }} */ (request.params);
     const found = [];
-    for await (const { node } of client.stopOrders({ filter: { partyIds: [party], liveOnly: true }, limit: 1000 })) {
-      const { id, marketId, status, trigger } = node.stopOrder;
-      found.push({ id, marketId, status, trigger: trigger.value });
+    for await (const { stopOrder, decimals } of client.stopOrders({ parties: [party], live: true }, { limit: 1000 })) {
+      const { id, marketId, status } = stopOrder;
+      found.push({ id, marketId, status, triggerPrice: decimals.stopOrder?.price });
     }
     return found;
   });
@@ -61,7 +61,7 @@ export function createService(client) {
       return reply.send(reason);
     }
     request.log.warn(reason.toJSON());
-    return reply.code(statusOf(reason)).send({ error: reason.summary, advice: reason.advice });
+    return reply.code(httpStatusOf(reason)).send({ error: reason.summary, advice: reason.advice });
   });
 
   return app;
@@ -84,23 +84,5 @@ async function* joined(first, others) {
   if (!first.done) {
     yield first.value;
     yield* others;
-  }
-}
-
-/** @param {TradewireError} error */
-function statusOf(error) {
-  if (error instanceof RequestError || error.code === Code.InvalidArgument) {
-    return 400;
-  }
-  switch (error.code) {
-    case Code.NotFound:
-      return 404;
-    case Code.Unavailable:
-    case Code.ResourceExhausted:
-      return 503;
-    case Code.DeadlineExceeded:
-      return 504;
-    default:
-      return 502;
   }
 }

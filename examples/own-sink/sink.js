@@ -157,9 +157,13 @@ export function jsonLinesSink(folder) {
       return { missing, extra: -sum([...counts.values()].filter((value) => value < 0n)) };
     },
 
-    async [Symbol.asyncDispose]() {
+    async close() {
       ending.abort();
       await Promise.allSettled(loads);
+    },
+
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   };
 }

@@ -3,7 +3,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient, Order_TimeInForce, Order_Type, Side, signerFromMnemonic } from "tradewire";
+import { createClient, signerFromMnemonic } from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
@@ -73,8 +73,12 @@ describe("place", () => {
     /** @type {const} */ ({
       case: "orderSubmission",
       value: {
-        ...{ marketId: await openMarket(), side: Side.BUY, size, reduceOnly },
-        ...{ type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC },
+        marketId: await openMarket(),
+        side: "BUY",
+        size,
+        reduceOnly,
+        type: "MARKET",
+        timeInForce: "IOC",
       },
     });
   const signer = () => signerFromMnemonic(node.mnemonic);

@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { type Command, Help } from "commander";
 import { COMMANDS, GROUPS } from "../../src/cli/commands.js";
+import { CommandOption } from "../../src/cli/declarations.js";
 import { EXAMPLES } from "../../src/cli/examples.js";
 import type { CommandContext } from "../../src/cli/output.js";
 import { createProgram } from "../../src/cli/program.js";
@@ -14,8 +15,8 @@ const COMMON: readonly unknown[] = ["--quiet", "--verbose", "--no-color", "--hel
 
 type Row = readonly [name: string, description: string];
 
-/** Returns the reference of the command: what `--help` prints of each command, with the options of many commands once. */
-export async function commandReference(): Promise<string> {
+/** Creates the program with all of its commands. */
+export async function wholeProgram(): Promise<Command> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const streams = { in: new PassThrough(), out, err, notes: err };
   const context: CommandContext = {
@@ -25,7 +26,43 @@ export async function commandReference(): Promise<string> {
     onConfig: () => {},
     signal: new AbortController().signal,
   };
-  const program = await createProgram("", context, () => true);
+  return await createProgram("", context, () => true);
+}
+
+/** An option, as one or several commands have it. */
+export interface SharedOption {
+  /** With its short form. */
+  readonly flags: string;
+  /** The placeholder of its value, such as `<count>`; empty if it takes none. */
+  readonly value: string;
+  readonly repeats: "" | "list" | "values";
+  /** Its meaning: its description up to what a command adds about values and defaults. */
+  readonly meaning: string;
+  /** The commands that have it. */
+  readonly commands: readonly string[];
+}
+
+/** Returns the options of all commands by flag and meaning. A flag with two meanings occurs twice. */
+export function sharedOptions(program: Command): SharedOption[] {
+  const all = new Map<string, SharedOption>();
+  for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
+    for (const option of command.options) {
+      const { short, long, description } = option;
+      const flags = [short, long].filter((flag) => flag !== undefined && flag !== null).join(", ");
+      const value = option.flags.slice(flags.length).trim().replace(",...", "");
+      const repeats = (option instanceof CommandOption ? option.repeats : undefined) ?? "";
+      const meaning = description.split(/ \(|[;:]/, 1)[0] ?? "";
+      const key = JSON.stringify([flags, value, repeats, meaning]);
+      const commands = [...(all.get(key)?.commands ?? []), fullName(command).replace("tradewire ", "")];
+      all.set(key, { flags, value, repeats, meaning, commands });
+    }
+  }
+  return [...all.values()].sort((a, b) => (a.flags.replace(/^-., /, "") < b.flags.replace(/^-., /, "") ? -1 : 1));
+}
+
+/** Returns the reference of the command: what `--help` prints of each command, with the options of many commands once. */
+export async function commandReference(): Promise<string> {
+  const program = await wholeProgram();
   const sample = program.commands.find((command) => command.name() === "export") ?? program;
   return `# The command
 
@@ -49,10 +86,31 @@ Commands that call a node accept these options. [configuration.md](configuration
 
 ${optionsTable(sample, ({ helpGroupHeading }) => helpGroupHeading === CONNECTION)}
 
+## All options
+
+An option has one meaning, one kind of value, and one way to take several values in all commands. A list takes values with
+commas (\`--market M0,M1\`) or in several options (\`--market M0 --market M1\`).
+
+${allOptions(program)}
+
 ## Examples
 
 ${examplesOf(program)}
 ${program.commands.flatMap((command) => [command, ...command.commands].map(sectionOf)).join("")}`;
+}
+
+/** The number of commands that are named; more are counted. */
+const MAX_NAMED = 5;
+
+const REPEATS = { "": "once", list: "list", values: "may be repeated" } as const;
+
+function allOptions(program: Command): string {
+  const rows = sharedOptions(program).map(({ flags, value, repeats, meaning, commands }) => {
+    const used =
+      commands.length > MAX_NAMED ? `${commands.length} commands` : commands.map((name) => `\`${name}\``).join(", ");
+    return `| \`${`${flags} ${value}`.trim()}\` | ${value === "" ? "" : REPEATS[repeats]} | ${escapedText(meaning)} | ${used} |`;
+  });
+  return ["| option | values | meaning | commands |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 function indexOfCommands(): string {
@@ -119,10 +177,12 @@ function linkTo(name: string, text: string): string {
 }
 
 function table(heading: string, rows: readonly Row[]): string {
-  const lines = rows.map(([name, text]) =>
-    text === "" ? `| ${name} | |` : `| ${name} | ${text.replaceAll(/`[^`]*`|https?:[^"\s]+|[|<*]/g, escaped)} |`,
-  );
+  const lines = rows.map(([name, text]) => (text === "" ? `| ${name} | |` : `| ${name} | ${escapedText(text)} |`));
   return lines.length === 0 ? "" : [`| ${heading} | |`, "|---|---|", ...lines].join("\n");
+}
+
+function escapedText(text: string): string {
+  return text.replaceAll(/`[^`]*`|https?:[^"\s]+|[|<*]/g, escaped);
 }
 
 /** Returns what Markdown shows as this text: code, an address or a character with a meaning. */

@@ -84,7 +84,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "fallback.pauseMs": "how long `auto` avoids a transport that could not connect. It doubles with each failure",
   "fallback.maxPauseMs": "the maximum of `fallback.pauseMs` after repeated failures",
   "limits.maxMessageBytes":
-    "the maximum size of a received gRPC message; a list of 300,000 history segments has up to 50 MB",
+    "the maximum size of a received gRPC message; a list of 300,000 history segments has up to 48 MiB",
   "limits.maxJsonBytes":
     "the maximum size of a received JSON object: a chunk of a stream or a complete body. A list of more than about 240,000 history segments exceeds the default",
   "limits.maxArchiveBytes": "the maximum size of an archive that `toZip()` loads into memory",

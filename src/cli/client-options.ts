@@ -1,32 +1,15 @@
 import { closestName } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
-import { profiles } from "../base/profile.js";
-import { tableNames } from "../data/schema/table-names.js";
 import type { Config, LoadedConfig } from "../index.js";
 import { MAX_JSON_BYTES, transportNames, urlsOf } from "../wire/config/config-schema.js";
 import { oneOrAll } from "../wire/config/config-sources.js";
 import { type ConfigSources, readSources } from "../wire/config/load-config.js";
-import {
-  choice,
-  type FindValues,
-  flagOf,
-  type OptionSettings,
-  type OptionValues,
-  parsed,
-  repeatedText,
-  text,
-} from "./declarations.js";
+import { flagOf, list, type OptionSettings, type OptionValues, parsed, text, textList } from "./declarations.js";
 import type { Streams } from "./output.js";
 import { parseDuration, parseInteger } from "./parsers.js";
+import { profileOption } from "./shared-options.js";
 
 const CONNECTION: OptionSettings = { group: "Connection:" };
-
-/** The option that says how nodes behave; a client's own default is that of its configuration. */
-export const profileOption = choice(
-  "<name>",
-  "rules to follow where deployed nodes differ from the API documentation",
-  profiles,
-);
 
 /**
  * The options that choose a node and how to reach it. No option accepts a secret, because other users of a machine
@@ -42,15 +25,15 @@ export const clientOptions = {
     "configuration file (default: TRADEWIRE_CONFIG, or your user configuration file and tradewire.config.json if they exist)",
     CONNECTION,
   ),
-  transport: parsed(
-    "<names>",
-    "how to connect: auto, grpc, grpc-js, rest, or a list such as rest,grpc with the preferred one first",
-    parseTransports,
+  transport: list(
+    "<name>",
+    "how to connect: auto, or grpc, grpc-js and rest in the order of preference",
+    parseTransport,
     { ...CONNECTION, completions: () => ({ values: ["auto", ...transportNames] }) },
   ),
   profile: { ...profileOption, ...CONNECTION },
-  grpcUrl: repeatedText("<url>", "gRPC URL of the node; repeat it for several nodes of one network", CONNECTION),
-  restUrl: repeatedText("<url>", "URL of the node's HTTP gateway; repeat it for several nodes", CONNECTION),
+  grpcUrl: textList("<url>", "gRPC URL of the node, or of several nodes of one network", CONNECTION),
+  restUrl: textList("<url>", "URL of the HTTP gateway of the node, or of several nodes", CONNECTION),
   caFile: text("<file>", "PEM file of the certificate authorities to trust, for https URLs", CONNECTION),
   connectTimeout: parsed(
     "<duration>",
@@ -58,6 +41,7 @@ export const clientOptions = {
     parseDuration,
     CONNECTION,
   ),
+  timeout: parsed("<duration>", "maximum duration of the whole command", parseDuration, CONNECTION),
   callTimeout: parsed("<duration>", "maximum duration of a call that does not stream", parseDuration, CONNECTION),
   idleTimeout: parsed("<duration>", "maximum idle time of a stream", parseDuration, CONNECTION),
   maxMessageBytes: parsed(
@@ -67,30 +51,6 @@ export const clientOptions = {
     CONNECTION,
   ),
 };
-
-/** The option that names the chain, for commands that sign or verify. */
-export const chainIdOption = text(
-  "<id>",
-  "chain that transactions are for; nodes on other chains are rejected. Optional for nodes on loopback",
-);
-
-/** The option that says whether an export must carry extensions. */
-export const extensionsOption = choice("<rule>", "whether the first chunk must have extensions", [
-  "required",
-  "optional",
-]);
-
-/** The completions of a table's name. */
-export const completeTables: FindValues = () => ({ values: tableNames });
-
-export function tableOption(description: string) {
-  return text("<name>", description, { completions: completeTables, isFilter: true });
-}
-
-/** Declares the option that says where transactions contain the chain's identifier. */
-export function chainIdPrefixOption(description: string) {
-  return choice("<rule>", description, ["signed-and-submitted", "signature-only"]);
-}
 
 /** The values of {@link clientOptions}, and of the options that some or all commands have. Timeouts are in milliseconds. */
 export interface ClientOptions extends OptionValues<typeof clientOptions> {
@@ -111,18 +71,16 @@ const CONFIG_KEYS = [
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
-/** Parses the names of transports, separated by commas. */
-function parseTransports(text: string): readonly string[] {
-  const names = text.split(",").map((name) => name.trim());
-  const known: readonly string[] = names.length === 1 ? ["auto", ...transportNames] : transportNames;
-  const wrong = names.find((name) => !known.includes(name));
-  if (wrong !== undefined) {
-    const near = closestName(wrong, known);
-    throw new RequestError(`unknown transport ${JSON.stringify(wrong)}`, {
+/** Parses the name of a transport. The configuration refuses `auto` with others. */
+function parseTransport(name: string): string {
+  const known: readonly string[] = ["auto", ...transportNames];
+  if (!known.includes(name)) {
+    const near = closestName(name, known);
+    throw new RequestError(`unknown transport ${JSON.stringify(name)}`, {
       advice: `${near === undefined ? "" : `Did you mean ${near}? `}Use auto, or one or more of ${transportNames.join(", ")}.`,
     });
   }
-  return names;
+  return name;
 }
 
 const oneOrMore = (value: unknown) => (Array.isArray(value) ? oneOrAll(value.map(String)) : value);

@@ -1,19 +1,14 @@
 import { closestName } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
-import { parsed } from "./declarations.js";
-import { parseList } from "./parsers.js";
-
-/** The option that chooses the columns to print. */
-export const columnsOption = parsed("<names>", "columns to print, in this order, separated by commas", parseList);
 
 /**
  * Checks names of columns by themselves.
  *
- * @throws {@link RequestError} if a column is named twice or a name is empty
+ * @throws {@link RequestError} if a column is named twice
  */
 export function checkColumnNames(columns: readonly string[]): void {
-  if (columns.includes("") || new Set(columns).size < columns.length) {
-    throw new RequestError(`--columns ${columns.join(",")} contains a duplicate or empty column name`, {
+  if (new Set(columns).size < columns.length) {
+    throw new RequestError(`--columns ${columns.join(",")} contains a duplicate column name`, {
       advice: "Name each column once, separated by commas.",
     });
   }

@@ -116,11 +116,11 @@ export async function readText(file: string, source: string, context: InputConte
 }
 
 /**
- * Parses the value of `--out`.
+ * Parses the value of `--to`.
  *
  * @throws {@link RequestError} if it is neither a folder nor the name of a file with that extension
  */
-export function parseOutPath(path: string, extension: Extension): Promise<string> {
+export function parseSavePath(path: string, extension: Extension): Promise<string> {
   return readTarget(path, extension, () => ".");
 }
 

@@ -94,19 +94,21 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       group: GROUPS.records,
       isEveryday: true,
       description: "List markets with their state and prices.",
-      arguments: [{ name: "[market]", description: "only this market: its code, its ID, or the start of its ID" }],
+      arguments: [{ name: "[market...]", description: "only these markets: their codes, IDs, or starts of IDs" }],
       load: async () => (await import("./commands/records-commands.js")).addMarkets,
     },
     orders: {
       group: GROUPS.records,
       isEveryday: true,
       description: "List orders, newest first, in the decimals of their markets.",
+      arguments: [{ name: "[id...]", description: "only these orders: their IDs, or starts of them" }],
       load: async () => (await import("./commands/records-commands.js")).addOrders,
     },
     trades: {
       group: GROUPS.records,
       isEveryday: true,
       description: "List trades, newest first, in the decimals of their markets.",
+      arguments: [{ name: "[id...]", description: "only these trades: their IDs, or starts of them" }],
       load: async () => (await import("./commands/records-commands.js")).addTrades,
     },
     positions: {
@@ -126,26 +128,21 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       description: "List the network's parameters.",
       arguments: [
         {
-          name: "[key]",
-          description: "key of a parameter, or a pattern: * matches any text, ? matches any character",
+          name: "[key...]",
+          description: "keys of parameters, or patterns: * matches any text, ? matches any character",
         },
       ],
       load: async () => (await import("./commands/params-command.js")).addParams,
     },
     "stop-orders": {
       group: GROUPS.records,
-      description: "List stop orders, newest first. Different filters are ANDed; values of one filter are ORed.",
-      load: async () => (await import("./commands/stop-orders-command.js")).addStopOrders,
-    },
-    "stop-order": {
-      group: GROUPS.records,
-      description: "Show a stop order, and the order it submits when triggered.",
-      arguments: [{ name: "<id>", description: "ID of the stop order, or the start of it" }],
-      load: async () => (await import("./commands/stop-orders-command.js")).addStopOrder,
+      description: "List stop orders, newest first, with the orders that they submit when triggered.",
+      arguments: [{ name: "[id...]", description: "only these stop orders: their IDs, or starts of them" }],
+      load: async () => (await import("./commands/records-commands.js")).addStopOrders,
     },
     ledger: {
       group: GROUPS.records,
-      description: "Export a party's ledger entries as CSV.",
+      description: "Export a party's ledger entries as CSV, in the network's integers.",
       load: async () => (await import("./commands/ledger-command.js")).addLedger,
     },
     events: {

@@ -1,4 +1,6 @@
 import { Argument, type Command, Option } from "commander";
+import { quoted } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
 import type { CommandContext } from "./output.js";
 
 /** The values that a shell offers for an option or an argument. */
@@ -40,6 +42,10 @@ export interface OptionDeclaration<Value, Requirement extends Presence = Presenc
   /** Whether the flag turns off what is on by default: `reconnect` is then given as `--no-reconnect`. */
   readonly isNegated?: boolean;
   readonly choices?: readonly string[];
+  /** How it takes several values: as a list of names, with commas or by repetition; or one by one, with any text in each. */
+  readonly repeats?: "list" | "values";
+  /** Whether it is a list in other commands only. */
+  readonly takesOne?: boolean;
   /** Parses a value. `flag` names the option in errors; one that may be repeated also receives the value so far. */
   parse?(text: string, flag: string, previous: Value | undefined): Value;
   readonly defaultValue?: Value;
@@ -96,14 +102,48 @@ export function choice<const Value extends string>(
   return { presence: "optional", placeholder, description, choices, ...settings };
 }
 
-export function repeated<Value>(
+/** Declares an option with a list of names: separated by commas, or with the option repeated. */
+export function list<Value = string>(
   placeholder: string,
   description: string,
   parse: (text: string, flag: string) => Value,
   settings: OptionSettings = {},
 ): OptionDeclaration<readonly Value[], "optional"> {
-  const append = (text: string, flag: string, previous: readonly Value[] = []) => [...previous, parse(text, flag)];
-  return parsed(placeholder, description, append, settings);
+  const append = (text: string, flag: string, previous: readonly Value[] = []) => {
+    const names = text.split(",").map((name) => name.trim());
+    if (names.includes("")) {
+      throw new RequestError(`must be one or more values, separated by commas (got ${quoted(text)})`);
+    }
+    return [...previous, ...names.map((name) => parse(name, flag))];
+  };
+  return { ...parsed(placeholder, description, append, settings), repeats: "list" };
+}
+
+/** Declares an option that takes a {@link list} in other commands, and a single value in this one. */
+export function single<Value = string>(
+  placeholder: string,
+  description: string,
+  parse: (text: string, flag: string) => Value,
+  settings: OptionSettings = {},
+): OptionDeclaration<Value, "optional"> {
+  const only = (text: string, flag: string, previous: Value | undefined) => {
+    if (previous !== undefined || text.includes(",")) {
+      throw new RequestError(
+        `must have one value in this command (got ${quoted(text)}${previous === undefined ? "" : " as well"})`,
+      );
+    }
+    return parse(text, flag);
+  };
+  return { ...parsed(placeholder, description, only, settings), repeats: "list", takesOne: true };
+}
+
+/** Declares an option with a list of names that are not checked. */
+export function textList(
+  placeholder: string,
+  description: string,
+  settings: OptionSettings = {},
+): OptionDeclaration<readonly string[], "optional"> {
+  return list(placeholder, description, (name) => name, settings);
 }
 
 export function required<Value>(declaration: OptionDeclaration<Value>): OptionDeclaration<Value, "required"> {
@@ -118,12 +158,14 @@ export function withDefault<Value>(
   return { ...declaration, presence: "defaulted", defaultValue, ...(defaultText !== undefined && { defaultText }) };
 }
 
+/** Declares an option that may be repeated, and whose value may contain commas. */
 export function repeatedText(
   placeholder: string,
   description: string,
   settings: OptionSettings = {},
 ): OptionDeclaration<readonly string[], "optional"> {
-  return repeated(placeholder, description, (value) => value, settings);
+  const append = (text: string, _flag: string, previous: readonly string[] = []) => [...previous, text];
+  return { ...parsed(placeholder, description, append, settings), repeats: "values" };
 }
 
 export function flagOf(name: string): string {
@@ -134,13 +176,17 @@ export function flagOf(name: string): string {
 export class CommandOption extends Option {
   readonly completions: FindValues | undefined;
   readonly isFilter: boolean;
+  readonly repeats: OptionDeclaration<unknown>["repeats"];
 
   constructor(name: string, { short, isNegated = false, placeholder, ...declaration }: OptionDeclaration<unknown>) {
     const long = flagOf(isNegated ? `no-${name}` : name);
     const flags = short === undefined ? long : `${short}, ${long}`;
-    super(placeholder === undefined ? flags : `${flags} ${placeholder}`, declaration.description);
+    const isList = declaration.repeats === "list" && declaration.takesOne !== true;
+    const value = isList ? placeholder?.replace(">", ",...>") : placeholder;
+    super(value === undefined ? flags : `${flags} ${value}`, declaration.description);
     const { presence, choices, defaultValue, defaultText, conflicts, group, completions, isFilter } = declaration;
     this.completions = completions;
+    this.repeats = declaration.repeats;
     this.isFilter = isFilter === true;
     this.makeOptionMandatory(presence === "required");
     if (choices !== undefined) {

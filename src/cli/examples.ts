@@ -35,7 +35,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "tradewire status --grpc-url https://a.example:3007 --grpc-url https://b.example:3007",
       "Compare two nodes of a network",
     ],
-    ["tradewire status --watch 2s", "Watch the height of the node"],
+    ["tradewire status --watch --interval 5s", "Watch the height of the node"],
   ],
   "tradewire markets": [
     ["tradewire markets", "List all open markets"],
@@ -44,12 +44,13 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire orders": [
     ["tradewire orders --party PUBLIC_KEY --live", "List the live orders of a party"],
     ["tradewire orders --party PUBLIC_KEY --live --watch", "Watch the live orders of a party"],
+    ["tradewire orders --party PUBLIC_KEY --follow | jq .status", "Print each change of an order as a line of JSON"],
     ["tradewire orders --market M0 --status filled --limit 20", "List the last filled orders of a market"],
     ["tradewire orders --columns id,side,price,remaining -o csv > orders.csv", "Save chosen columns as CSV"],
   ],
   "tradewire trades": [
     ["tradewire trades --market M0 --limit 20", "List the last trades of a market"],
-    ["tradewire trades | jq .decimals.price", "Print prices as decimal numbers"],
+    ["tradewire trades --since 2024-01-31 --json | jq '.trades[].price'", "Print the prices of a time"],
   ],
   "tradewire positions": [["tradewire positions --party PUBLIC_KEY", "List the positions of a party"]],
   "tradewire accounts": [["tradewire accounts --party PUBLIC_KEY", "List the balances of a party"]],
@@ -66,10 +67,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire sync": [
     ["tradewire sync --to duckdb:history.duckdb", "Load all tables into a DuckDB file"],
-    [
-      "tradewire sync --to parquet:history/ --table trades --table orders",
-      "Load two tables into a folder of Parquet files",
-    ],
+    ["tradewire sync --to parquet:history/ --table trades,orders", "Load two tables into a folder of Parquet files"],
     [
       "tradewire sync --to postgres://me@db.example/history --follow",
       "Load all tables into PostgreSQL, then follow new segments",
@@ -94,7 +92,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire schema": [
     ["tradewire schema --table trades", "Print the columns of a table"],
     ["tradewire schema --dialect postgres > tables.sql", "Print SQL that creates all tables"],
-    ["tradewire schema --dialect postgres --from 115 --to 116", "Print SQL that migrates tables to a newer version"],
+    [
+      "tradewire schema --dialect postgres --from-schema-version 115",
+      "Print SQL that migrates tables to a newer version",
+    ],
   ],
   "tradewire rows": [
     ["tradewire rows chain-1-trades-1-3000.zip -o table", "Show an archive as a table"],
@@ -103,9 +104,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire inspect": [
     ["tradewire inspect chain-1-trades-1-3000.zip", "Show the contents of an archive, and verify it"],
   ],
-  "tradewire merge": [["tradewire merge trades-1-1000.zip trades-1001-2000.zip --out merged/", "Merge two archives"]],
+  "tradewire merge": [["tradewire merge trades-1-1000.zip trades-1001-2000.zip --to merged/", "Merge two archives"]],
   "tradewire assemble": [
-    ["tradewire assemble capture.json --out archives/", "Build the archive from the output of grpcurl"],
+    ["tradewire assemble capture.json --to archives/", "Build the archive from the output of grpcurl"],
   ],
   "tradewire params": [
     ["tradewire params 'spam.pow.*'", "List the parameters that match a pattern"],
@@ -113,21 +114,18 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire stop-orders": [
     ["tradewire stop-orders --status pending --limit 20", "List the newest stop orders that wait for their trigger"],
+    ["tradewire stop-orders ID --wide", "Show a stop order with all its fields"],
     [
-      "tradewire stop-orders --from 2024-01-01 --to 2024-02-01 -o csv > orders.csv",
+      "tradewire stop-orders --since 2024-01-01 --until 2024-02-01 -o csv > orders.csv",
       "Save the stop orders of a month as CSV",
     ],
   ],
-  "tradewire stop-order": [["tradewire stop-order ID", "Show a stop order with all its fields"]],
   "tradewire ledger": [
-    ["tradewire ledger --party PUBLIC_KEY --from 2024-01-01", "Save a party's ledger as CSV"],
+    ["tradewire ledger --party PUBLIC_KEY --since 2024-01-01", "Save a party's ledger as CSV"],
     ["tradewire ledger --party PUBLIC_KEY -o table --limit 20", "Show the first rows as a table"],
   ],
   "tradewire events": [
-    [
-      "tradewire events --type order --type trade --party PUBLIC_KEY",
-      "Print orders and trades of a party as they happen",
-    ],
+    ["tradewire events --type order,trade --party PUBLIC_KEY", "Print orders and trades of a party as they happen"],
     ["tradewire events --type transactionResult -o jsonl --limit 10", "Print ten results, one JSON object per line"],
   ],
   "tradewire keys new": [["tradewire keys new trading.key", "Create a key"]],
@@ -146,7 +144,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire signer": [
     [
-      "tradewire signer --policy policy.json --listen signer.sock --key-file my.key",
+      "tradewire signer --policy policy.json --socket signer.sock --key-file my.key",
       "Sign for other programs within a policy",
     ],
     ["tradewire submit order.json --signer signer.sock", "Sign through it, in another terminal"],

@@ -1,3 +1,5 @@
+import stringWidth from "fast-string-width";
+
 const counts = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
 
 export function compact(count: bigint | number): string {
@@ -35,6 +37,11 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** Formats a speed in bytes a second, in a unit that does not change while the speed does. */
+export function speed(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB/s`;
+}
+
 export function clock(iso: string): string {
   return new Date(iso).toTimeString().slice(0, 8);
 }
@@ -48,4 +55,18 @@ export function isoTime(nanoseconds: bigint): string {
   }
   const decimals = String(fraction).padStart(9, "0").replace(/0+$/, "");
   return `${date.toISOString().slice(0, -5)}${decimals === "" ? "" : `.${decimals}`}Z`;
+}
+
+/** Breaks a text into lines at its spaces. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1) ?? ""} ${word}`;
+    if (lines.length > 0 && stringWidth(longer) <= width) {
+      lines[lines.length - 1] = longer;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
 }

@@ -1,113 +1,103 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { parseEnumValue } from "../base/input/message-init.js";
 import { encodeCsv } from "../data/csv/index.js";
+import type { KnownDecimals } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { messageToJson } from "../wire/json/message-json.js";
-import { enumName } from "../wire/json/protobuf-json.js";
 import { checkColumnNames, unknownColumns } from "./columns.js";
-import { flag, type OptionValues, parsed, repeated, repeatedText } from "./declarations.js";
-import { type CommandContext, json, printable, writeOut } from "./output.js";
-import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
-import { parseCount, parseList } from "./parsers.js";
+import { list, type OptionValues } from "./declarations.js";
+import { type CommandContext, json, printable, writeJsonArray, writeOut } from "./output.js";
+import { outputFormat, outputOptions } from "./output-format.js";
 import { createProgress } from "./progress.js";
+import { readableJson } from "./records/readable.js";
+import { amountOptions, columnsOption } from "./shared-options.js";
 import { LISTED, printTable, printWhole } from "./table.js";
 
 /** The options that choose how a listing is printed. */
-export const listingOptions = {
-  ...recordsOutput,
-  limit: parsed(
-    "<count>",
-    `maximum number of records (default: ${LISTED} on a terminal, otherwise no limit)`,
-    parseCount,
-    {
-      conflicts: ["all"],
-    },
-  ),
-  all: flag("list all records, even on a terminal"),
-  columns: parsed(
-    "<names>",
-    "columns to print, in this order, separated by commas: those of CSV, decimals.NAME, or those of the table",
-    parseList,
-  ),
-};
-
-/** The option of listings that have identifiers. */
-export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
-
-/** The option of listings by market. */
-export const marketFilter = repeatedText(
-  "<market>",
-  "only this market: its code, its ID, or the start of its ID; may be repeated",
-  { isFilter: true },
-);
-
-/** The option of listings by party. */
-export const partyFilter = repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated", {
-  isFilter: true,
-});
+export const listingOptions = { ...outputOptions, ...amountOptions, columns: columnsOption };
 
 /** How to see the columns and digits that a table of such a listing omits. */
 export const WIDE_ADVICE = "Use --wide or --json to print all.";
 
 /** The values of {@link listingOptions}. */
-export type ListingOptions = OptionValues<typeof listingOptions> & { readonly wide?: boolean | undefined };
+export type ListingOptions = OptionValues<typeof listingOptions> & {
+  readonly wide?: boolean | undefined;
+  readonly raw?: boolean | undefined;
+};
 
 /** The type of the records of a listing, and how they are shown as a table. */
 export interface ListingType<M extends DescMessage> {
   readonly desc: M;
   /** The member of the JSON object that contains the list. */
   readonly name: string;
+  /** The columns of a table: members of the record, by their paths. */
   readonly header: readonly string[];
   /** The columns by importance, for tables that do not fit; by default from left to right. */
   readonly ranked?: readonly string[];
   /** How to see what does not fit. */
   readonly advice?: string;
-  /** The decimal numbers of a record, which JSON has next to the record as the node sent it. */
-  decimals?(node: MessageShape<M>): JsonObject | undefined;
-  readonly decimalNames?: readonly string[];
+  /** The field whose message is the record, next to the other fields; by default, the whole message is. */
+  readonly root?: string;
+  /** The decimals of markets and assets, which are loaded before a record is printed. */
+  readonly known?: KnownDecimals;
+  /** The names of {@link ListingType.extras}. */
+  readonly extraNames?: readonly string[];
+  /** Returns what a record has besides the fields of its message. */
+  extras?(node: MessageShape<M>, isRaw: boolean): JsonObject;
+}
+
+/** How the records of a listing are printed. */
+export interface PrintedType<M extends DescMessage> extends ListingType<M> {
+  /** The columns of CSV, and of JSON if they were chosen. */
+  readonly columns: readonly string[];
+  record(node: MessageShape<M>): JsonObject;
   cells(node: MessageShape<M>): readonly string[];
-  /** Returns the chosen columns of a record. Without a choice, JSON and CSV have the record as the node sent it. */
-  chosen?(node: MessageShape<M>): JsonObject;
 }
 
 /**
- * Limits a listing to chosen columns: the fields of its records by their paths, as in CSV, the decimal numbers, and, in a table,
- * also the columns of the table. If a field has the name of one of these, such as `price`, a table shows the column of the table.
+ * Prepares a listing for printing: in decimal numbers, or with `--raw` in the network's integers; with all columns or the chosen ones.
  *
  * @throws {@link RequestError} if a column does not exist or is named twice
  */
-export function withColumns<M extends DescMessage>(
+export function printedType<M extends DescMessage>(
   type: ListingType<M>,
-  names: readonly string[] | undefined,
-  format: OutputFormat,
-): ListingType<M> {
-  if (names === undefined) {
-    return type;
+  { columns: names, raw: isRaw = false, wide: isWide = false }: ListingOptions,
+): PrintedType<M> {
+  const { desc, root, known = NOTHING_KNOWN, extraNames = [], extras } = type;
+  const all = [...leaves(desc).map((path) => columnOf(path, root)), ...extraNames];
+  if (names !== undefined) {
+    checkColumnNames(names);
+    const unknown = names.filter((name) => !all.includes(name));
+    if (unknown.length > 0) {
+      throw unknownColumns(unknown, all, `of ${wordsOf(type.name)}`);
+    }
   }
-  checkColumnNames(names);
-  const header = format === "table" ? type.header : [];
-  const decimals = (type.decimalNames ?? []).map((name) => `decimals.${name}`);
-  const columns = [...header, ...leaves(type.desc).map(pathText), ...decimals];
-  const unknown = names.filter((name) => !columns.includes(name));
-  if (unknown.length > 0) {
-    const valid = [...header, ...decimals, "and the columns of --output csv"].join(", ");
-    throw unknownColumns(unknown, columns, `of ${type.name} as ${format}`, valid);
+  function wholeRecord(node: MessageShape<M>): JsonObject {
+    const json = isRaw ? messageToJson(desc, node) : readableJson(desc, node, known);
+    const { [root ?? ""]: inner, ...rest } = isJsonObject(json) ? json : {};
+    return { ...(isJsonObject(inner) && inner), ...rest, ...extras?.(node, isRaw) };
   }
-  const fieldsOf = (node: MessageShape<M>) => {
-    const record = recordJson(type, node);
-    return names.map((name) => [name, memberAt(record, name.split(".")) ?? null] as const);
+  const record = (node: MessageShape<M>) => {
+    const whole = wholeRecord(node);
+    return names === undefined
+      ? whole
+      : Object.fromEntries(names.map((name) => [name, memberAt(whole, name.split(".")) ?? null]));
   };
+  const header = names ?? type.header;
   return {
     ...type,
-    header: names,
-    ranked: names,
+    header,
+    ...(names && { ranked: names }),
+    columns: names ?? all,
+    record,
     cells(node) {
-      const cells = type.cells(node);
-      return fieldsOf(node).map(([name, field]) => cells[header.indexOf(name)] ?? textOf(field) ?? "");
+      const whole = wholeRecord(node);
+      return header.map((name) => shortId(textOf(memberAt(whole, name.split("."))) ?? "", isWide));
     },
-    chosen: (node) => Object.fromEntries(fieldsOf(node)),
   };
 }
+
+const NOTHING_KNOWN: KnownDecimals = { market: () => undefined, asset: () => undefined };
 
 export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
@@ -115,28 +105,37 @@ export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext
 
 /** Returns whether only the first records are listed, which is the default on a terminal. */
 function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
-  return out.isTTY === true && recordsFormat(options, { out }) === "table" && options.all !== true;
+  return out.isTTY === true && outputFormat(options, { out }) === "table" && options.all !== true;
 }
 
 /**
- * Prints records. A table or a single JSON object is printed when all records have arrived; lines of JSON or CSV are printed
- * as the records arrive.
+ * Prints records as they arrive; a table when all have arrived.
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  wholeType: ListingType<M>,
+  listed: ListingType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
-  const format = recordsFormat(options, context);
-  const type = withColumns(wholeType, options.columns, format);
+  const format = outputFormat(options, context);
+  const type = printedType(listed, options);
   const max = options.limit ?? Number.POSITIVE_INFINITY;
   if (format === "table") {
     await printRecords(upTo(maxRecords(options, context) ?? max, nodes), type, options, context);
     return;
   }
+  if (format === "json") {
+    await writeJsonArray(context, mapped(upTo(max, nodes), type.record), type.name);
+    return;
+  }
   for await (const text of formatRecords(upTo(max, nodes), type, format)) {
     await writeOut(context, text);
+  }
+}
+
+async function* mapped<T, R>(items: AsyncIterable<T>, map: (item: T) => R): AsyncGenerator<R> {
+  for await (const item of items) {
+    yield map(item);
   }
 }
 
@@ -153,7 +152,7 @@ async function* upTo<T>(max: number, nodes: AsyncIterable<T>): AsyncGenerator<T>
 
 async function printRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { header, ranked, advice, cells }: ListingType<M>,
+  { name, header, ranked, advice, cells }: PrintedType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
@@ -167,6 +166,10 @@ async function printRecords<M extends DescMessage>(
   } finally {
     progress.end();
   }
+  if (rows.length === 0) {
+    notes.write(`No ${wordsOf(name)} match.\n`);
+    return;
+  }
   const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
   if (options.wide === true) {
     printWhole(header, shown, context);
@@ -178,81 +181,40 @@ async function printRecords<M extends DescMessage>(
   }
 }
 
-/** Converts a record to JSON, with its decimal numbers. */
-export function recordJson<M extends DescMessage>(
-  { desc, decimals, chosen }: Pick<ListingType<M>, "desc" | "decimals" | "chosen">,
-  node: MessageShape<M>,
-): JsonValue {
-  if (chosen !== undefined) {
-    return chosen(node);
-  }
-  const object = messageToJson(desc, node);
-  const numbers = decimals?.(node);
-  return numbers !== undefined && isJsonObject(object) ? { ...object, decimals: numbers } : object;
+/** Returns the words of a name, as `stop orders` for `stopOrders`. */
+export function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 async function* formatRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  type: ListingType<M>,
-  format: Exclude<OutputFormat, "table">,
+  { columns, record }: PrintedType<M>,
+  format: "csv" | "jsonl",
 ): AsyncGenerator<string | Uint8Array> {
-  const { desc, name, header, chosen } = type;
   if (format === "csv") {
-    const columns = leaves(desc);
-    yield* chosen === undefined
-      ? encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns))
-      : encodeCsv(header, chosenRows(nodes, chosen));
-  } else if (format === "jsonl") {
-    for await (const node of nodes) {
-      yield json(recordJson(type, node));
-    }
-  } else {
-    const list: JsonValue[] = [];
-    for await (const node of nodes) {
-      list.push(recordJson(type, node));
-    }
-    yield json({ [name]: list });
+    const paths = columns.map((name) => [name, name.split(".")] as const);
+    const rows = mapped(nodes, (node) => {
+      const object = record(node);
+      return paths.map(([name, path]) => textOf(object[name] ?? memberAt(object, path)));
+    });
+    yield* encodeCsv([...columns], rows);
+    return;
   }
-}
-
-async function* rowsOf<M extends DescMessage>(
-  nodes: AsyncIterable<MessageShape<M>>,
-  desc: M,
-  columns: readonly (readonly DescField[])[],
-): AsyncGenerator<(string | null)[]> {
   for await (const node of nodes) {
-    const object = messageToJson(desc, node);
-    yield columns.map((path) => textAt(object, path));
-  }
-}
-
-async function* chosenRows<T>(
-  nodes: AsyncIterable<T>,
-  chosen: (node: T) => JsonObject,
-): AsyncGenerator<(string | null)[]> {
-  for await (const node of nodes) {
-    yield Object.values(chosen(node)).map(textOf);
+    yield json(record(node));
   }
 }
 
 /** Returns the fields of a message, and of the messages in it, that are not messages. */
-export function leaves(desc: DescMessage): DescField[][] {
+function leaves(desc: DescMessage): DescField[][] {
   return desc.fields.flatMap((field) =>
     field.fieldKind === "message" ? leaves(field.message).map((path) => [field, ...path]) : [[field]],
   );
 }
 
-export function pathText(path: readonly DescField[]): string {
-  return path.map(({ jsonName }) => jsonName).join(".");
-}
-
-export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
-  return textOf(
-    memberAt(
-      json,
-      path.map(({ jsonName }) => jsonName),
-    ),
-  );
+function columnOf(path: readonly DescField[], root: string | undefined): string {
+  const names = path.map(({ jsonName }) => jsonName);
+  return (names[0] === root ? names.slice(1) : names).join(".");
 }
 
 /** Returns the value at a path; undefined if it is not set. */
@@ -268,26 +230,17 @@ function textOf(value: JsonValue | undefined): string | null {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Removes the prefix that all values of an enum share from the name of a value. */
-export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
-  const prefix = sharedPrefix.toUpperCase();
-  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
-}
-
-export function valueName(desc: DescEnum, value: number): string {
-  return shortName(desc, enumName(desc, value));
-}
-
 export function enumOption(placeholder: string, desc: DescEnum) {
   const names = desc.values.map(({ localName }) => localName);
-  return repeated(
+  return list(
     placeholder,
-    `filter by value: ${names.join(", ")}; may be repeated`,
+    `only records with this value: ${names.join(", ")}`,
     (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );
 }
 
+/** Shortens an identifier or a hash. */
 export function shortId(text: string, wide: boolean): string {
-  return wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`;
+  return wide || !/^[0-9a-f]{64}$/i.test(text) ? text : `${text.slice(0, 8)}…`;
 }

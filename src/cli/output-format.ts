@@ -13,49 +13,35 @@ export type OutputFormat = (typeof outputFormats)[number];
 /** The short flag of the option `--output`, of every command that prints records or a result. */
 export const OUTPUT: OptionSettings = { short: "-o" };
 
-/** The short form of `--output json`. */
-const jsonFlag = flag("short for --output json; errors are JSON, too", { conflicts: ["output"] });
+/** The option that makes standard output one JSON document. */
+export const jsonFlag = flag("print one JSON document, also of an error", { conflicts: ["output"] });
 
-/** The options of commands that list records. */
-export const recordsOutput = {
-  output: choice(
-    "<format>",
-    "how to print the records (default: table on a terminal, otherwise jsonl)",
-    outputFormats,
-    OUTPUT,
-  ),
-  json: jsonFlag,
-};
+const OUTPUT_TEXT = "format of the output (default: table on a terminal, otherwise jsonl)";
 
-/** The options of commands that print one result. */
-export const resultOutput = {
-  output: choice("<format>", "how to print the result (default: table)", outputFormats, OUTPUT),
-  json: jsonFlag,
-};
+/** The options of commands that print records or a result. */
+export const outputOptions = { output: choice("<format>", OUTPUT_TEXT, outputFormats, OUTPUT), json: jsonFlag };
 
-/** The options of commands that report events until they end. */
-export const eventsOutput = {
-  output: choice("<format>", "how to print events (default: table, readable text)", ["table", "jsonl"], OUTPUT),
-  json: flag("short for --output jsonl; errors are JSON, too", { conflicts: ["output"] }),
-};
+/** The option of commands that print events as they happen: their output is never one JSON document. */
+export const eventsOutput = { output: choice("<format>", OUTPUT_TEXT, ["table", "jsonl"], OUTPUT) };
 
-/** The values of {@link eventsOutput}. */
-export type EventsOutputOptions = OptionValues<typeof eventsOutput>;
+/** The values of {@link outputOptions}. */
+export type OutputOptions = OptionValues<typeof outputOptions>;
+
+type ChosenFormat<Format> = { readonly output?: Format; readonly json?: boolean | undefined };
+
+export function outputFormat<Format extends OutputFormat>(
+  { output, json: isJson }: ChosenFormat<Format>,
+  { out }: Pick<CommandContext, "out">,
+): Format | "table" | "json" | "jsonl" {
+  return isJson === true ? "json" : (output ?? (out.isTTY === true ? "table" : "jsonl"));
+}
 
 /** Returns whether each event is printed as a line of JSON. */
-export function printsJsonLines({ output, json: isJson }: EventsOutputOptions): boolean {
-  return isJson === true || output === "jsonl";
-}
-
-/** The values of {@link recordsOutput} and of {@link resultOutput}. */
-export type OutputOptions = OptionValues<typeof recordsOutput>;
-
-export function recordsFormat(options: OutputOptions, { out }: Pick<CommandContext, "out">): OutputFormat {
-  return options.json === true ? "json" : (options.output ?? (out.isTTY === true ? "table" : "jsonl"));
-}
-
-export function resultFormat(options: OutputOptions): OutputFormat {
-  return options.json === true ? "json" : (options.output ?? "table");
+export function printsJsonLines(
+  options: OptionValues<typeof eventsOutput>,
+  context: Pick<CommandContext, "out">,
+): boolean {
+  return outputFormat(options, context) === "jsonl";
 }
 
 /**

@@ -2,13 +2,13 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { explainLine } from "../base/errors/error-classes.js";
 import type { ErrorWording } from "../base/errors/error-text.js";
 import { truncate } from "../base/errors/error-text.js";
 import { TradewireError, type TypedObject } from "../base/errors/index.js";
 import { raceAbort } from "../base/signal/abort.js";
 import type { LoadedConfig } from "../index.js";
 import { jsonReplacer } from "../wire/json/json-values.js";
+import { wrapped } from "./formatting.js";
 
 /** A stream that may be a terminal, with its size in characters. */
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
@@ -38,6 +38,8 @@ export type OutputRole = "rows" | "answer" | "response";
 export interface CommandOutput {
   /** `rows` until the command sets another role, which it does before it sends or prints anything. */
   role: OutputRole;
+  /** Whether something was written, so that an error cannot be the only document any more. */
+  isBegun: boolean;
   /** The first failure. Nothing that is written after it arrives. */
   readonly failure: Error | undefined;
   /** Takes note of a failure. Only the first one counts, and is reported. */
@@ -78,6 +80,18 @@ export class Interruption extends DOMException {
 /** Returns whether a command was ended by SIGTERM, as service managers do, and not by Ctrl-C. */
 export function isTerminated({ reason }: { readonly reason?: unknown }): boolean {
   return reason instanceof Interruption && reason.by === "SIGTERM";
+}
+
+/** The width of a terminal of unknown size. */
+const COLUMNS = 80;
+
+/** Returns the width that text must fit: that of the terminal, or of the environment variable COLUMNS. */
+export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, "out" | "environment">): number {
+  if (isTTY !== true) {
+    return Number.POSITIVE_INFINITY;
+  }
+  const columnsVariable = Number(environment["COLUMNS"]);
+  return Number.isSafeInteger(columnsVariable) && columnsVariable > 0 ? columnsVariable : columns || COLUMNS;
 }
 
 /** The exit codes; `unknown` is for a transaction that was sent and whose outcome is unknown. */
@@ -123,6 +137,7 @@ export async function writeOut(context: OutputContext, part: string | Uint8Array
  * @throws as {@link writeOut} does, except for a signal that is aborted before the write
  */
 export async function deliver({ out, output, signal }: OutputContext, part: string | Uint8Array): Promise<void> {
+  output.isBegun = true;
   const written = new Promise<void>((resolve, reject) => {
     out.write(part, (reason) => {
       if (reason instanceof Error) {
@@ -168,6 +183,21 @@ export function indentedJson(value: JsonValue): string {
   return `${JSON.stringify(value, undefined, 2).split("\n").map(escapedJson).join("\n")}\n`;
 }
 
+/** Writes values as they come as the items of a JSON array, which is a member of an object if it has a name. */
+export async function writeJsonArray(
+  context: OutputContext,
+  values: AsyncIterable<unknown>,
+  name?: string,
+): Promise<void> {
+  let before = name === undefined ? "[" : `{${JSON.stringify(name)}:[`;
+  for await (const value of values) {
+    await writeOut(context, `${before}\n${json(value).trimEnd()}`);
+    before = ",";
+  }
+  const start = before === "," ? "\n" : before;
+  await writeOut(context, `${start}]${name === undefined ? "" : "}"}\n`);
+}
+
 /** The maximum length of each detail of an error, in characters. */
 const MAX_DETAIL = 1000;
 
@@ -191,7 +221,7 @@ export function errorText(
   const { summary, advice } = wording ?? reason;
   const further = reason.details.filter((detail) => !isInSummary(detail, summary));
   const details = further.map((detail) => `  ${printable(truncate(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  const place = explainLine(reason.errorCode);
+  const place = reason.explanation;
   const reference = namesExplanation
     ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n`
     : "";
@@ -211,12 +241,19 @@ function isInSummary({ "@type": type, message, inner }: TypedObject, summary: st
 }
 
 function twoLines(summary: string, advice: string, to: ErrorTextOptions["to"]): string {
-  return `${head(summary, to)}\n${advice === "" ? "" : `${printable(advice)}\n`}`;
+  return `${head(summary, to)}\n${advice === "" ? "" : `${lines(printable(advice), to)}\n`}`;
 }
 
 function head(summary: string, to: ErrorTextOptions["to"]): string {
-  const name = to === undefined ? "tradewire:" : styled(to.err, ["bold", "red"], "tradewire:", to.environment);
-  return `${name} ${printable(summary)}`;
+  const text = lines(`tradewire: ${printable(summary)}`, to);
+  return to === undefined
+    ? text
+    : text.replace(/^tradewire:/, (name) => styled(to.err, ["bold", "red"], name, to.environment));
+}
+
+/** Breaks a text at its spaces where it would not fit the terminal. */
+function lines(text: string, to: ErrorTextOptions["to"]): string {
+  return to === undefined ? text : wrapped(text, widthOf({ out: to.err, environment: to.environment })).join("\n");
 }
 
 export function errorJson(reason: unknown, wording?: ErrorWording): string {

@@ -77,6 +77,11 @@ const UNITS = new Map([
 /** Parses a duration: a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds. */
 export const parseDuration = durationParser();
 
+/** Parses a duration that may be 0. */
+export function parseDurationOrZero(text: string, flag: string): number {
+  return text === "0" ? 0 : parseDuration(text, flag);
+}
+
 export function durationParser(advice?: string): (text: string, flag: string) => number {
   return (text, flag) => {
     const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
@@ -94,10 +99,6 @@ export function durationParser(advice?: string): (text: string, flag: string) =>
     }
     return time;
   };
-}
-
-export function parseList(text: string): string[] {
-  return text.split(",");
 }
 
 export function parsePattern(pattern: string, flags = ""): RegExp {

@@ -3,27 +3,18 @@ import { wait } from "../base/signal/wait.js";
 import type { ArchiveFile } from "../data/archive/index.js";
 import { nullStringOf } from "../data/csv/csv-format.js";
 import type { CsvBatch, CsvRow } from "../data/csv/index.js";
-import { checkColumnNames, columnsOption, unknownColumns } from "./columns.js";
-import { flag, type OptionValues, parsed, text } from "./declarations.js";
-import { type CommandContext, type OutputContext, styled, writeOut } from "./output.js";
+import { checkColumnNames, unknownColumns } from "./columns.js";
+import { type OptionValues, text } from "./declarations.js";
+import { type CommandContext, type OutputContext, styled, widthOf, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
-import { parseInteger } from "./parsers.js";
 import { createRowFormat, type RowFormat } from "./row-format.js";
-import { LISTED, widthOf } from "./table.js";
-
-/** The option for the largest row that is read. */
-export const maxRowBytesOption = parsed("<count>", "maximum row size in bytes (default: 64 MiB)", parseInteger);
+import { amountOptions, columnsOption, maxRowBytesOption } from "./shared-options.js";
+import { LISTED } from "./table.js";
 
 /** The options that choose which rows are printed, and how; commands declare their own `--output`. */
 export const printRowsOptions = {
   columns: columnsOption,
-  limit: parsed(
-    "<count>",
-    `stop after this many rows (default: ${LISTED} on a terminal, otherwise no limit)`,
-    parseInteger,
-    { conflicts: ["all"] },
-  ),
-  all: flag("print all rows, even on a terminal"),
+  ...amountOptions,
   maxRowBytes: maxRowBytesOption,
   null: text("<text>", "text for NULL (default: empty in csv, NULL in a table)"),
 };

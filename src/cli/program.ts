@@ -1,9 +1,17 @@
 import { Writable } from "node:stream";
+import { Code } from "@connectrpc/connect";
 import { Command, CommanderError, Help } from "commander";
 import { type ErrorWording, type OptionNames, wordingOf } from "../base/errors/error-text.js";
-import { ConnectionError, OutcomeUnknownError, RequestError, TradewireError } from "../base/errors/index.js";
+import {
+  CanceledError,
+  ConnectionError,
+  OutcomeUnknownError,
+  RequestError,
+  TradewireError,
+} from "../base/errors/index.js";
 import { lazily, startLoading } from "../base/input/lazy.js";
-import { monotonicMs } from "../base/runtime/index.js";
+import { monotonicMs, type StopTimer, startTimer } from "../base/runtime/index.js";
+import { linkedController } from "../base/signal/abort.js";
 import { tableNames } from "../data/schema/table-names.js";
 import type { LoadedConfig } from "../index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
@@ -110,6 +118,8 @@ function helpWidth({ isTTY, columns }: CommandContext["out"]): number {
 interface Execution {
   readonly version: string;
   readonly context: CommandContext;
+  /** Ends the command, with the reason why. */
+  readonly abort: (reason: CommandTimeout) => void;
   /** Ends notes and progress. */
   readonly silence: () => void;
   /** Returns what the configuration adds to the advice of an error. */
@@ -117,11 +127,15 @@ interface Execution {
 }
 
 /** Parses the arguments, runs the command that they name, and returns its exit code. */
-async function execute(args: readonly string[], { version, context, silence, adviceOn }: Execution): Promise<number> {
+async function execute(
+  args: readonly string[],
+  { version, context, abort, silence, adviceOn }: Execution,
+): Promise<number> {
   const { out, err, signal } = context;
   const startedAt = monotonicMs();
   let running: Command | undefined;
   const program = await createProgram(version, context, (name) => args.includes(name));
+  let stopTimer: StopTimer = () => {};
   const parsed = args.some((arg) => HELP.includes(arg)) ? args.filter((arg) => arg !== ALL) : args;
   const isHelp = parsed.every((arg) => HELP.includes(arg));
   if (isHelp && !args.includes(ALL)) {
@@ -129,8 +143,12 @@ async function execute(args: readonly string[], { version, context, silence, adv
   }
   program.hook("preAction", (_, command) => {
     running = command;
-    if (command.opts()["quiet"] === true) {
+    const { quiet, timeout } = command.opts<{ readonly quiet?: boolean; readonly timeout?: number }>();
+    if (quiet === true) {
       silence();
+    }
+    if (timeout !== undefined) {
+      stopTimer = startTimer(() => abort(new CommandTimeout(timeout)), timeout);
     }
   });
   try {
@@ -138,8 +156,11 @@ async function execute(args: readonly string[], { version, context, silence, adv
       assertKnown(program, parsed);
     }
     await program.parseAsync(isHelp ? parsed.slice(0, 1) : args, { from: "user" });
+    throwIfTimedOut(signal);
     return EXIT.ok;
-  } catch (reason) {
+  } catch (thrown) {
+    const hasActed = mayHaveActed(thrown, context.output);
+    const reason = errorOf(thrown, signal, hasActed);
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
@@ -150,7 +171,8 @@ async function execute(args: readonly string[], { version, context, silence, adv
       return EXIT.ok; // The failure of the output decides.
     }
     // An interruption must not hide that a transaction may have been submitted.
-    if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
+    if (signal.aborted && !(signal.reason instanceof CommandTimeout) && !(reason instanceof OutcomeUnknownError)) {
+      err.write(hasActed ? `tradewire: interrupted; ${UNKNOWN}\n` : "");
       return interruptedCode(signal);
     }
     const wording = reason instanceof TradewireError ? await wordingFor(reason, running, adviceOn) : undefined;
@@ -162,20 +184,57 @@ async function execute(args: readonly string[], { version, context, silence, adv
           ...(running?.opts()["verbose"] === true && { namesExplanation: true }),
         }),
       );
-    if (isJsonRequested(args)) {
+    if (isJsonRequested(args) && !context.output.isBegun) {
       out.write(errorJson(reason, wording), (failure) => failure && writeText());
     } else {
       writeText();
     }
-    if (reason instanceof OutcomeUnknownError) {
+    if (hasActed) {
       return EXIT.unknown;
     }
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
   } finally {
+    stopTimer();
     if (running?.opts()["verbose"] === true) {
       err.write(`${fullName(running)}: ended after ${Math.round(monotonicMs() - startedAt)} ms\n`);
     }
   }
+}
+
+/** The end of a command that takes longer than its `--timeout`. */
+class CommandTimeout extends DOMException {
+  constructor(ms: number) {
+    super(`the command did not end within ${ms} ms`, "AbortError");
+  }
+}
+
+function throwIfTimedOut({ reason }: AbortSignal): void {
+  if (reason instanceof CommandTimeout) {
+    throw reason;
+  }
+}
+
+const UNKNOWN = "it is unknown whether the node executed the call";
+
+/** Returns the error to report: what a timeout interrupted is less clear than the timeout. */
+function errorOf(thrown: unknown, { reason }: AbortSignal, hasActed: boolean): unknown {
+  const saysMore = thrown instanceof OutcomeUnknownError || thrown instanceof Reported;
+  if (!(reason instanceof CommandTimeout) || saysMore) {
+    return thrown;
+  }
+  return new ConnectionError(hasActed ? `${reason.message}; ${UNKNOWN}` : reason.message, {
+    code: Code.DeadlineExceeded,
+    advice: hasActed
+      ? "Check the effects of the call before you repeat it."
+      : "Use a longer --timeout, or check the node with `tradewire status`.",
+    cause: thrown,
+  });
+}
+
+/** Returns whether a transaction, or a call that changes something, may have been executed. */
+function mayHaveActed(reason: unknown, { role }: CommandOutput): boolean {
+  const isCut = reason instanceof CanceledError && reason.mayHaveBeenSent;
+  return reason instanceof OutcomeUnknownError || (role === "response" && isCut);
 }
 
 /** Words an error for the user of a command: with its flags, and with what the configuration adds to the advice. */
@@ -223,6 +282,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   const { version } = run;
   const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;
   const notes = createNotes(run.err);
+  const limit = linkedController(run.signal);
   const { onConfig, adviceOn } = watchConfig({
     get notes() {
       return notes.stream;
@@ -242,7 +302,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
     },
     environment,
     onConfig,
-    signal: run.signal,
+    signal: limit.signal,
   };
   if (run.args[0] === COMPLETE) {
     await answerShell(run.args.slice(1), version, context);
@@ -252,7 +312,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   const [word, ...words] = run.args;
   const isHelpOf = word === "help" && words.some((each) => !each.startsWith("-"));
   const args = isHelpOf ? [...words, "--help"] : run.args;
-  return await execute(args, { version, context, silence: notes.silence, adviceOn });
+  return await execute(args, { version, context, abort: limit.abort.bind(limit), silence: notes.silence, adviceOn });
 }
 
 interface Notes {
@@ -276,8 +336,14 @@ function createNotes(err: Streams["err"]): Notes {
 
 /** The flags of options whose names in the library differ: the first one that the command has. */
 const OPTION_FLAGS: Readonly<Record<string, readonly string[]>> = {
-  pollMs: ["--poll"],
+  pollMs: ["--interval"],
+  blockMs: ["--block-time"],
+  commitDelayMs: ["--commit-delay"],
   timeoutMs: ["--wait", "--timeout"],
+  type: ["--reply", "--type"],
+  listen: ["--http", "--socket"],
+  admin: ["--admin-socket", "--admin"],
+  replaceFrom: ["--replace-from-block"],
   partyIds: ["--party"],
   partyId: ["--party"],
   marketIds: ["--market"],
@@ -286,8 +352,8 @@ const OPTION_FLAGS: Readonly<Record<string, readonly string[]>> = {
   statuses: ["--status"],
   expiryStrategies: ["--expiry-strategy"],
   liveOnly: ["--live"],
-  "dateRange.startTimestamp": ["--from"],
-  "dateRange.endTimestamp": ["--to"],
+  "dateRange.startTimestamp": ["--since"],
+  "dateRange.endTimestamp": ["--until"],
   "tls.caFile": ["--ca-file"],
   "limits.maxMessageBytes": ["--max-message-bytes"],
   "limits.maxJsonBytes": ["--max-message-bytes"],

@@ -39,6 +39,7 @@ export function watchOutput({ out, err, environment }: Pick<Streams, "out" | "er
   let failure: Error | undefined;
   const output: CommandOutput = {
     role: "rows",
+    isBegun: false,
     get failure() {
       return failure;
     },

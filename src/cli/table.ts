@@ -1,6 +1,7 @@
 import stringWidth from "fast-string-width";
 import { yieldToEventLoop } from "../base/runtime/index.js";
-import { type OutputContext, type Streams, styled, writeOut } from "./output.js";
+import { wrapped } from "./formatting.js";
+import { type OutputContext, type Streams, styled, widthOf, writeOut } from "./output.js";
 
 /** The minimum width of a shortened cell, in columns of the terminal. */
 const MIN_CELL = 20;
@@ -149,19 +150,6 @@ export function tableWidth([header = [], ...rows]: readonly (readonly string[])[
   return widthsOf([header, ...rows], header.length).reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 }
 
-export function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const longer = `${lines.at(-1) ?? ""} ${word}`;
-    if (lines.length > 0 && stringWidth(longer) <= width) {
-      lines[lines.length - 1] = longer;
-    } else {
-      lines.push(word);
-    }
-  }
-  return lines;
-}
-
 /** Breaks a line that is a single word, such as a path, where it is longer than a width. */
 function broken(line: string, width: number): string[] {
   const count = Math.ceil(line.length / width);
@@ -194,7 +182,7 @@ function widen(widths: number[], cells: readonly string[]): void {
 }
 
 /** Shortens a text to a width, with an ellipsis at its end. */
-function shortened(text: string, width: number): string {
+export function shortened(text: string, width: number): string {
   if (stringWidth(text) <= width) {
     return text;
   }
@@ -212,30 +200,18 @@ function shortened(text: string, width: number): string {
 /** Formats the values of a record below each other, so that nothing has to be omitted or shortened. */
 export function recordLines(
   values: readonly (readonly [name: string, value: string])[],
-  styleName: (name: string) => string = (name) => name,
+  styleName = (name: string) => name,
 ): string {
   const [width = 0] = widthsOf(values, 1);
   const padded = (name: string) => `${styleName(name)}${" ".repeat(width - stringWidth(name))}${GAP}`;
   return values.map(([name, value]) => `${value === "" ? styleName(name) : `${padded(name)}${value}`}\n`).join("");
 }
 
-/** The width of a terminal of unknown size. */
-const COLUMNS = 80;
-
 /** The number of records that a terminal lists by default. */
 export const LISTED = 100;
 
 /** The size of the parts in which a table is written, in characters. */
 const PART_CHARACTERS = 64 * 1024;
-
-/** Returns the width that tables must fit: that of the terminal, or of the environment variable COLUMNS. */
-export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, "out" | "environment">): number {
-  if (isTTY !== true) {
-    return Number.POSITIVE_INFINITY;
-  }
-  const columnsVariable = Number(environment["COLUMNS"]);
-  return Number.isSafeInteger(columnsVariable) && columnsVariable > 0 ? columnsVariable : columns || COLUMNS;
-}
 
 /** How a table is fitted into the width of a terminal. */
 export interface TableFit {

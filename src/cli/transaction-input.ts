@@ -16,8 +16,9 @@ import { SEED_VARIABLE } from "../wire/config/config-sources.js";
 import { knownTypes } from "../wire/json/any.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { assertStrictMessage, parseStrictJson } from "../wire/json/strict-json.js";
-import { checkFields } from "./api/request-fields.js";
+import { readFields } from "./api/request-fields.js";
 import { readText, STANDARD } from "./command-files.js";
+import { isInDecimals } from "./decimal-command.js";
 import { text } from "./declarations.js";
 import type { CommandContext, Streams } from "./output.js";
 
@@ -26,6 +27,9 @@ export type TransactionInput =
   | { readonly command: CommandInit; readonly request?: undefined }
   | { readonly command?: undefined; readonly request: SubmitTransactionRequest };
 
+/** An input file; a command in decimals is converted when a node is connected. */
+export type InputFile = TransactionInput | { readonly decimals: JsonObject; readonly source: string };
+
 /**
  * Reads a command or a signed request in Protobuf's JSON.
  *
@@ -33,14 +37,32 @@ export type TransactionInput =
  * @throws {@link RequestError} if the content is neither a command nor a signed request
  */
 export async function readTransactionInput(path: string, context: CommandContext): Promise<TransactionInput> {
+  const input = await readInputFile(path, context);
+  return "decimals" in input ? commandOf(input.decimals, input.source) : input;
+}
+
+/**
+ * Reads a file like {@link readTransactionInput}, but leaves a command in decimals as it is.
+ *
+ * @throws {@link RequestError} as {@link readTransactionInput} does
+ */
+export async function readInputFile(path: string, context: CommandContext): Promise<InputFile> {
   const source = path === STANDARD ? "standard input" : quotedPath(path);
   const content = await readText(path, source, context);
   const json = parse(content, source);
   if ("tx" in json) {
     return { request: message(SubmitTransactionRequestSchema, json, source) };
   }
-  checkFields(InputDataSchema, json, source);
-  const inputData = message(InputDataSchema, json, source);
+  return isInDecimals(json) ? { decimals: json, source } : commandOf(json, source);
+}
+
+/**
+ * Converts the JSON of a command.
+ *
+ * @throws {@link RequestError} if it is no command
+ */
+export function commandOf(json: JsonObject, source: string): TransactionInput {
+  const inputData = message(InputDataSchema, readFields(InputDataSchema, json, source), source);
   const { command } = inputData;
   if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {
     throw new RequestError(`${source}: blockHeight and nonce are not part of a command`, {

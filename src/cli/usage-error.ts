@@ -44,6 +44,18 @@ interface Explanation {
   readonly advice?: string | undefined;
 }
 
+/** Returns how to print the version, for the flag that some commands use for it. */
+function adviceOnVersion(name: string): string | undefined {
+  return name === "-v" ? "For the version, use -V or --version; for a log of all calls, --verbose." : undefined;
+}
+
+/** Returns how to get JSON from a command whose output is not one document. */
+function adviceOnJson(name: string, flags: readonly string[], command: Command): string | undefined {
+  return name === "--json" && flags.includes("--output")
+    ? `Use -o jsonl: \`${fullName(command)}\` prints one JSON object per line as it goes, not one document.`
+    : undefined;
+}
+
 /** Says where the options of commands belong, for options in front of a command. */
 function adviceOnPlace(option: string): string {
   return `Options follow the command: \`tradewire COMMAND ${option}\`.`;
@@ -55,13 +67,7 @@ function adviceOnArgument(value: string, command: Command): string | undefined {
   const filters = command.options.flatMap((option) =>
     option instanceof CommandOption && option.isFilter ? [`${option.long} ${value}`] : [],
   );
-  const single = name.replace(/s$/, "");
-  const hasSingle = command.parent?.commands.some((each) => fullName(each) === single && single !== name) === true;
-  const ways = [
-    ...(hasSingle ? [`\`${single} ${value}\` shows a single record.`] : []),
-    ...(filters.length > 0 ? [`To filter, use ${filters.join(" or ")}.`] : []),
-  ];
-  return ways.length === 0 ? undefined : `${ways.join(" ")} Try \`${name} --help\`.`;
+  return filters.length === 0 ? undefined : `To filter, use ${filters.join(" or ")}. Try \`${name} --help\`.`;
 }
 
 function explain(text: string, command: Command): Explanation {
@@ -78,7 +84,10 @@ function explain(text: string, command: Command): Explanation {
   const unknown = command.args.find((arg) => arg.startsWith("-") && arg.length > 1) ?? "";
   if (text.startsWith("unknown option") || (text.startsWith("required option") && unknown !== "")) {
     const [name = ""] = unknown.split("=");
-    const advice = adviceOnSecret(name) ?? (command.parent === null ? adviceOnPlace(name) : undefined);
+    const advice =
+      adviceOnSecret(name) ??
+      adviceOnVersion(name) ??
+      (command.parent === null ? adviceOnPlace(name) : adviceOnJson(name, flags, command));
     return {
       summary: `unknown option '${name}'`,
       near: advice === undefined ? nearestOption(name, flags) : undefined,
@@ -97,5 +106,7 @@ function explain(text: string, command: Command): Explanation {
   }
   const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];
-  return { summary, advice: choices, near: listed === undefined ? undefined : closestName(value, listed.split(", ")) };
+  const isPath = /[./]/.test(value) && summary.startsWith("option '-o") && flags.includes("--to");
+  const near = isPath ? `--to ${value}` : listed === undefined ? undefined : closestName(value, listed.split(", "));
+  return { summary, advice: choices, near };
 }

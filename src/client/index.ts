@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createClient as createConnectClient, createContextValues, type Transport } from "@connectrpc/connect";
+import { createContextValues, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
@@ -29,7 +29,7 @@ import { requireDeployedOrder } from "../data/listing/pagination.js";
 import { createPaging, type Paging } from "../data/listing/paging.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { createGuard, type Guard, type GuardOptions } from "../trade/guard/guard.js";
-import { createOrders, type Orders, type OrdersOptions } from "../trade/intent/orders.js";
+import { createIntents, type Intents, type IntentsOptions } from "../trade/intent/intents.js";
 import type { LeasesOptions } from "../trade/lease/lease-options.js";
 import { createLeases, type Leases } from "../trade/lease/leases.js";
 import { createBlockWatch } from "../trade/live/block-watch.js";
@@ -40,7 +40,8 @@ import { createOutcomes, type Outcomes } from "../trade/live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../trade/live/transaction-results.js";
 import { type Accounts, createAccounts } from "../trade/market/account.js";
 import { type Books, createBooks } from "../trade/market/book.js";
-import { createUnits, type Units } from "../trade/market/market-units.js";
+import { createUnits, type UnitsOfMarkets } from "../trade/market/market-units.js";
+import { createRecordListings, type RecordListings } from "../trade/market/record-listings.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../trade/transaction/halting-transaction.js";
 import { createRecentBlocks, type RecentBlocks } from "../trade/transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../trade/transaction/transactions.js";
@@ -64,7 +65,8 @@ export interface Client
     Events,
     TransactionResults,
     Following,
-    Units,
+    UnitsOfMarkets,
+    RecordListings,
     Books,
     Accounts,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
@@ -150,10 +152,10 @@ export interface Client
    *
    * @example
    * await using journal = await openFileJournal("orders.journal");
-   * await using orders = client.orders({ signer, journal });
-   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   * await using intents = client.intents({ signer, journal });
+   * const { status } = await intents.submit(command, { id: "rebalance-17", validForBlocks: 20 });
    */
-  orders(options: OrdersOptions): Orders;
+  intents(options: IntentsOptions): Intents;
   /**
    * Creates leases: when the program no longer renews them, orders expire and the network closes positions. They need a
    * data node, and a node that streams events.
@@ -166,7 +168,7 @@ export interface Client
    *
    * @example
    * await using leases = client.leases({ signer, leaseMs: 15_000, flattenAfterMs: 20_000 });
-   * const { id } = await leases.submit(units.order({ side: Side.BUY, type: Order_Type.LIMIT, price: "1.2", size: "3" }));
+   * const { id } = await leases.submit(units.order({ side: "BUY", type: "LIMIT", price: "1.2", size: "3" }));
    */
   leases(options: LeasesOptions): Leases;
   /**
@@ -193,12 +195,16 @@ export interface Client
   close(): Promise<void>;
 }
 
+const rethrow = (reason: unknown): never => {
+  throw reason;
+};
+
 /** Returns the checks for requests that would crash a node or halt the network. */
 function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestCheck> {
   const checkHalting: RequestCheck = (request, { header, ...call }, transport) =>
     haltingTransaction(
       request,
-      (service) => createConnectClient(service, transport),
+      (service) => createServiceClient(service, transport, () => rethrow),
       recentBlocks,
       toConnectOptions({ ...call, headers: header }),
     );
@@ -277,14 +283,15 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     }),
     ...paging,
     ...createListings(data, listRecords, failing, requireOrder),
+    ...createRecordListings(serviceClient, paging.records, listRecords),
     ...createTransactionResults(live),
-    ...createUnits(serviceClient, failing),
+    ...createUnits(serviceClient, paging.records, failing),
     ...createAccounts(live),
     ...createBooks(live),
     ...createEvents(live),
     ...transactions,
     ...outcomes,
-    orders: (ordersOptions) => createOrders(sending, ordersOptions),
+    intents: (intentsOptions) => createIntents(sending, intentsOptions),
     leases: (leasesOptions) => createLeases({ ...sending, accounts: client }, leasesOptions),
     guard: async (guardOptions) =>
       createGuard(

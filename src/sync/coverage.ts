@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { compareBigints, max, min } from "../base/bigints.js";
 import { SinkError } from "../base/errors/index.js";
+import { withJson } from "../base/json-result.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import type { BlockRange } from "../data/history/segments.js";
 import { type TableName, tableNames } from "../data/schema/table-names.js";
@@ -171,11 +172,11 @@ function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): Sin
  * const range = { fromBlock: 1n, toBlock: 2n ** 63n - 1n };
  * const { missing, divergence } = await compareCoverage(sink, { history, tables: ["trades"], range, limit: 1000 });
  */
-export function compareCoverage(
+export async function compareCoverage(
   sink: Pick<Sink, "entries" | "compareCoverage">,
   query: CoverageQuery,
 ): Promise<CoverageComparison> {
-  return sink.compareCoverage === undefined ? compareLedger(sink, query) : sink.compareCoverage(query);
+  return sink.compareCoverage === undefined ? compareLedger(sink, query) : withJson(await sink.compareCoverage(query));
 }
 
 /**
@@ -208,13 +209,13 @@ export async function compareLedger(sink: Pick<Sink, "entries">, query: Coverage
   // Sorting is stable, so that tables keep their order.
   missing.sort((a, b) => compareBigints(a.segment.fromBlock, b.segment.fromBlock));
   foreign.sort((a, b) => compareBigints(a.fromBlock, b.fromBlock));
-  return {
+  return withJson({
     tables,
     missing: missing.slice(0, query.limit),
     gaps: oldestGaps(gaps),
     foreign: foreign.slice(0, query.limit),
     ...(divergence && { divergence }),
-  };
+  });
 }
 
 async function compareTable(
@@ -226,7 +227,7 @@ async function compareTable(
   const gaps: TableRange[] = [];
   const foreign: LedgerEntry[] = [];
   let divergence: Divergence | undefined;
-  let [units, rows, bytes, absent, gapBlocks] = [0n, 0n, 0n, 0n, 0n];
+  let [units, rows, bytes, absent, gapBlocks] = [0, 0n, 0n, 0n, 0n];
   let [first, last]: (LedgerEntry | undefined)[] = [];
   for await (const step of matchLedger(sink.entries(table, behind), segments, range, {
     replaceFrom,
@@ -247,7 +248,7 @@ async function compareTable(
       continue;
     }
     const { entry, relation } = step;
-    [units, rows, bytes] = [units + 1n, rows + entry.rows, bytes + entry.bytes];
+    [units, rows, bytes] = [units + 1, rows + entry.rows, bytes + entry.bytes];
     first ??= entry;
     last = entry;
     if (step.foreign && foreign.length < limit) {
@@ -362,7 +363,7 @@ function completeUpTo({ history, replaceFrom, limit }: CoverageQuery, found: Cov
 }
 
 function sum(before: TableSummary | undefined, now: TableSummary): TableSummary {
-  if (before === undefined || (before.units === 0n && before.gapBlocks === 0n)) {
+  if (before === undefined || (before.units === 0 && before.gapBlocks === 0n)) {
     return now;
   }
   return {

@@ -32,7 +32,7 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
   return new DivergenceError(
     `the histories diverge: ${has}, but ${node}`,
     (nameOf) =>
-      `Check that the node belongs to the same network. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${fromBlock}. Nothing was changed.`,
+      `Check that the node belongs to the same network. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from-block)")} ${fromBlock}. Nothing was changed.`,
     divergence,
   );
 }
@@ -62,7 +62,7 @@ export function historyMarkedError(sinkName: string, mark: HistoryMark, segments
   return new DivergenceError(
     `the histories diverge: a sync loads another history of this chain into ${sinkName}, in which segment ${shown(mark.segmentId)} ends with block ${mark.toBlock}, but the node has ${node}`,
     (nameOf) =>
-      `Check that the node belongs to the same network, or sync into another target. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${segment?.fromBlock ?? mark.toBlock}. Nothing was changed.`,
+      `Check that the node belongs to the same network, or sync into another target. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from-block)")} ${segment?.fromBlock ?? mark.toBlock}. Nothing was changed.`,
   );
 }
 

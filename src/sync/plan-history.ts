@@ -14,13 +14,13 @@ import { canJoin, type LedgerEntry, type Segment } from "./unit.js";
 export interface TablePlan {
   readonly table: TableName;
   /** Units in the sink. */
-  readonly units: bigint;
+  readonly units: number;
   /** Rows in the sink. */
   readonly rows: bigint;
   /** Missing segments. */
   readonly missing: bigint;
   /** Exports that fetch them, which is also the number of units. */
-  readonly calls: bigint;
+  readonly calls: number;
 }
 
 /** The plan of a sync. */
@@ -36,7 +36,7 @@ export interface HistoryPlan {
   /** Where the histories diverge: a sync would stop there, and change nothing. */
   readonly divergence?: Divergence;
   /** With `replaceFrom`: how many units of another history would be replaced or removed. */
-  readonly foreign: bigint;
+  readonly foreign: number;
 }
 
 /**
@@ -66,11 +66,11 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
     const plans: TablePlan[] = [];
     const gaps: TableRange[] = [];
     let divergence: Divergence | undefined;
-    let foreign = 0n;
+    let foreign = 0;
     for (const table of tables) {
       const counter = createCallCounter(segmentsPerExport);
       const found: TableRange[] = [];
-      let [units, rows] = [0n, 0n];
+      let [units, rows] = [0, 0n];
       for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, {
         replaceFrom,
         from: asked?.get(table),
@@ -84,8 +84,8 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
           found.push({ table, ...step.blocks });
           continue;
         }
-        [units, rows] = [units + 1n, rows + step.entry.rows];
-        foreign += step.foreign ? 1n : 0n;
+        [units, rows] = [units + 1, rows + step.entry.rows];
+        foreign += step.foreign ? 1 : 0;
         if (step.relation === "diverged" && !step.foreign && isEarlier(step.entry, divergence)) {
           divergence = divergenceAt(step.entry, segments);
         }
@@ -127,13 +127,13 @@ function isEarlier(entry: LedgerEntry, divergence: Divergence | undefined): bool
 
 /** Counts segments and the units that `unitsOf` would make of them. */
 function createCallCounter(segmentsPerExport: number) {
-  let [missing, calls, size] = [0n, 0n, 0];
+  let [missing, calls, size] = [0n, 0, 0];
   let before: Segment | undefined;
   return {
     add(segment: Segment) {
       const joined = before !== undefined && size < segmentsPerExport && canJoin(before, segment);
       size = joined ? size + 1 : 1;
-      calls += joined ? 0n : 1n;
+      calls += joined ? 0 : 1;
       missing += 1n;
       before = segment;
     },

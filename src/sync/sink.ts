@@ -1,5 +1,6 @@
 import { withCaller } from "../base/errors/caller-stack.js";
 import { RequestError } from "../base/errors/index.js";
+import { withJson } from "../base/json-result.js";
 import type { UnknownPart } from "../data/archive/typed-rows.js";
 import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
@@ -85,7 +86,7 @@ export interface TableRange extends BlockRange {
 /** The coverage of a table in a sink. */
 export interface TableSummary {
   readonly table: TableName;
-  readonly units: bigint;
+  readonly units: number;
   readonly rows: bigint;
   /** Bytes of CSV. */
   readonly bytes: bigint;
@@ -152,6 +153,8 @@ export interface TableCoverage {
  * one.
  */
 export interface Sink extends AsyncDisposable {
+  /** Closes the sink, as `await using` does. Further calls have no effect. */
+  close(): Promise<void>;
   /** The name for people, such as `duckdb:history.duckdb`; without passwords. */
   readonly name: string;
   /**
@@ -240,6 +243,7 @@ const METHODS = [
   "remove",
   "countRows",
   "compareRows",
+  "close",
   Symbol.asyncDispose,
 ] as const;
 
@@ -260,12 +264,12 @@ export function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {
       throw reason;
     }
     await closed(sink);
-    return result;
+    return withJson(result);
   });
 }
 
 async function closed(sink: Sink): Promise<void> {
-  await sink[Symbol.asyncDispose]();
+  await sink.close();
 }
 
 function assertSink(sink: Sink | undefined): void {

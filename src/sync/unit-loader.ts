@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { quoted } from "../base/errors/error-text.js";
 import { ConnectionError, TradewireError } from "../base/errors/index.js";
 import { isSinkFailure, isTransient, reactionTo } from "../base/errors/reaction.js";
+import { withJson } from "../base/json-result.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import { backoffMs, throwIfAborted, wait } from "../base/signal/wait.js";
 import { createAvailability } from "./availability.js";
@@ -118,7 +119,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       }
       const tried = await tryLoad(unit, node);
       if (tried.kind === "finished") {
-        return tried.result;
+        return withJson(tried.result);
       }
       const { error, wasSent } = tried;
       const isUnreachable = reactionTo(error).unit === "wait";

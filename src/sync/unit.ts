@@ -1,3 +1,4 @@
+import { withJson } from "../base/json-result.js";
 import { firstIndex } from "../base/signal/collections.js";
 import type { Segment } from "../data/history/segment-chain.js";
 import type { BlockRange } from "../data/history/segments.js";
@@ -77,7 +78,7 @@ export function unitsOf(
       units.push(firstOf(chainId, { table, segment }));
     }
   }
-  return units;
+  return withJson(units);
 }
 
 export function canJoin(before: Segment, after: Segment): boolean {

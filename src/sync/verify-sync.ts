@@ -4,6 +4,7 @@ import { RequestError, SinkError } from "../base/errors/index.js";
 import { isTransient } from "../base/errors/reaction.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../base/input/assert.js";
 import { snapshot } from "../base/input/snapshot.js";
+import { withJson } from "../base/json-result.js";
 import { backoffMs, retry, throwIfAborted } from "../base/signal/wait.js";
 import type { BlockRange } from "../data/history/segments.js";
 import { type TableName, tableNames } from "../data/schema/table-names.js";
@@ -50,17 +51,17 @@ export interface Verification {
   /** The chain that the sink holds; absent if it is empty. */
   readonly chainId?: string;
   /** Number of units that were verified, and their rows in the tables. */
-  readonly units: bigint;
+  readonly units: number;
   readonly rows: bigint;
   /** Units that were fetched again, including those whose last segments alone are on the nodes. */
-  readonly compared: bigint;
+  readonly compared: number;
   /**
    * With `deep`: blocks whose rows were counted but not compared, because no node that answers has them: all of a unit, or
    * its beginning. Adjacent ones are one range; the first 1000.
    */
   readonly uncompared?: readonly TableRange[];
   /** Number of units that differ from the ledger or from the node. */
-  readonly unsound: bigint;
+  readonly unsound: number;
   /** The first of them, at most 1000. */
   readonly listed: readonly Verified[];
   /**
@@ -88,10 +89,10 @@ interface VerifyContext {
 }
 
 interface Findings {
-  units: bigint;
+  units: number;
   rows: bigint;
-  compared: bigint;
-  unsound: bigint;
+  compared: number;
+  unsound: number;
   missing: bigint;
   divergence: Divergence | undefined;
   readonly listed: Verified[];
@@ -134,10 +135,10 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
     const context: VerifyContext = { sink, clients, deep, range, signal, onVerified, history, sinkChain, asked };
     const lists = { listed: [], gaps: [], uncompared: [] };
     const findings: Findings = {
-      units: 0n,
+      units: 0,
       rows: 0n,
-      compared: 0n,
-      unsound: 0n,
+      compared: 0,
+      unsound: 0,
       missing: 0n,
       divergence: undefined,
       ...lists,
@@ -179,13 +180,13 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
     }
     if (entry.toBlock >= range.fromBlock && entry.fromBlock <= range.toBlock) {
       const verified = await verifyEntry(entry, relation, context, findings);
-      findings.units += 1n;
+      findings.units += 1;
       findings.rows += verified.rows;
-      findings.unsound += verified.sound ? 0n : 1n;
+      findings.unsound += verified.sound ? 0 : 1;
       if (!verified.sound && findings.listed.length < MAX_LISTED) {
         findings.listed.push(verified);
       }
-      onVerified?.(verified);
+      onVerified?.(withJson(verified));
     }
   }
   const ledger = { entries: () => readLedger(sink, table, sinkChain) };
@@ -213,7 +214,7 @@ async function verifyEntry(
 ): Promise<Verified> {
   const { sink, deep, history } = context;
   const part = deep && relation === "matching" ? history?.availablePart(entry) : undefined;
-  findings.compared += part === undefined ? 0n : 1n;
+  findings.compared += part === undefined ? 0 : 1;
   if (deep && relation !== "diverged" && part?.fromBlock !== entry.fromBlock) {
     const toBlock = part === undefined ? entry.toBlock : part.fromBlock - 1n;
     addRange(findings.uncompared, { table: entry.table, fromBlock: entry.fromBlock, toBlock });

@@ -41,24 +41,24 @@ describe("tradewire assemble", () => {
     ["bodies and envelopes", () => bodies.map((b, i) => JSON.stringify(i % 2 ? b : { result: b })).join("\r\n\r\n")],
     ["bodies, one of them empty", () => [bodies[0], {}, ...bodies.slice(1)].map((b) => JSON.stringify(b)).join("\n")],
   ])("makes the archive of %s", async (_, capture) => {
-    const { code, out, files } = await assembled(capture());
+    const { code, out, files } = await assembled(capture(), "-o", "table");
     expect([code, out, files]).toEqual([0, `${join(folder, "capture.zip")}\n`, ["capture.json", "capture.zip"]]);
     expect((await readFile(join(folder, "capture.zip"))).equals(archive)).toBe(true);
   });
 
   it("prints a JSON object, and replaces a file only when forced to", async () => {
     const capture = bodies.map((body) => JSON.stringify(body)).join("\n");
-    const first = await assembled(capture, "--json", "--out", "a.zip");
+    const first = await assembled(capture, "--json", "--to", "a.zip");
     expect(JSON.parse(first.out)).toMatchObject({
       path: join(folder, "a.zip"),
       bytes: archive.length,
       entries: [{ name: "chain-1-trades-1-3000.csv", size: 408_004 }],
     });
-    expect(await assembled(capture, "--out", "a.zip")).toMatchObject({
+    expect(await assembled(capture, "--to", "a.zip")).toMatchObject({
       code: 1,
       err: expect.stringContaining("exists"),
     });
-    expect(await assembled(capture, "--out", "a.zip", "--force")).toMatchObject({ code: 0 });
+    expect(await assembled(capture, "--to", "a.zip", "--force")).toMatchObject({ code: 0 });
   });
 
   it("accepts a byte order mark, however the capture is split", async () => {
@@ -66,18 +66,18 @@ describe("tradewire assemble", () => {
     expect(await assembled(capture.toString())).toMatchObject({ code: 0, err: expect.any(String) });
     for (const split of [1, 2, 3, 4]) {
       const input = Readable.from([capture.subarray(0, split), capture.subarray(split)]);
-      const { stdout, ended } = startCommand(["assemble", "-", "--out", "-"], { input });
+      const { stdout, ended } = startCommand(["assemble", "-", "--to", "-"], { input });
       expect((await buffer(stdout)).equals(archive)).toBe(true);
       expect(await ended).toMatchObject({ code: 0, err: "" });
     }
-    const half = await run(["assemble", "-", "--out", "-"], { input: Buffer.from([0xef, 0xbb, 0x7b, 0x7d]) });
+    const half = await run(["assemble", "-", "--to", "-"], { input: Buffer.from([0xef, 0xbb, 0x7b, 0x7d]) });
     expect(half).toMatchObject({ code: 1, err: expect.stringContaining("at byte 2") });
   });
 
   it("reads standard input and writes standard output", async () => {
     await writeFile(join(folder, "capture.json"), bodies.map((body) => JSON.stringify(body)).join("\n"));
     const input = await readFile(join(folder, "capture.json"));
-    const { stdout, ended } = startCommand(["assemble", "-", "--out", "-"], { input });
+    const { stdout, ended } = startCommand(["assemble", "-", "--to", "-"], { input });
     expect((await buffer(stdout)).equals(archive)).toBe(true);
     expect(await ended).toMatchObject({ code: 0, err: "" });
     const nameless = await run(["assemble", "-"], { input });

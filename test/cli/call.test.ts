@@ -13,6 +13,7 @@ import { SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core
 import { run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
 import { serveNode, type TestNode } from "../support/node.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const HUGE = 18446744073709551615n;
 
@@ -137,9 +138,8 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     const { code, out, err } = await ask(...failing);
     expect([code, out.split("\n").length]).toEqual([1, 3]);
     expect(err).toMatch(/^tradewire: the node answered OUT_OF_RANGE: the market was settled\n/);
-    const lines = (await ask(...failing, "--json")).out.trimEnd().split("\n");
-    expect(lines).toHaveLength(3);
-    expect(JSON.parse(lines[2] ?? "")).toMatchObject({ error: { code: "OUT_OF_RANGE", transport } });
+    const cut = await ask(...failing, "--json");
+    expect(cut).toEqual({ code: 1, out: `[\n${out.trimEnd().replace("\n", ",\n")}`, err });
   });
 
   it("prints the records of all pages, or so many", async () => {
@@ -164,31 +164,34 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
 
   it("writes the bytes of a body to a file, whole or not at all", async () => {
     const path = join(folder, `${transport}.csv`);
-    const out = ["--out", path];
+    const out = ["--to", path];
     expect(await ask("ExportLedgerEntries", "--set", "partyId=failing", ...out)).toMatchObject({
       code: 1,
       out: "",
       err: expect.stringMatching(/^tradewire: the node answered INTERNAL: the database is gone\n/),
     });
     expect(await readdir(folder)).not.toContain(`${transport}.csv`);
-    const written = await ask("ExportLedgerEntries", ...out);
-    expect(written).toMatchObject({ code: 0, out: `${path}\n` });
+    const written = await ask("ExportLedgerEntries", ...out, "-o", "jsonl");
+    const saved = { path, bytes: 9, sha256: createHash("sha256").update("a,b\n1,2\n3").digest("hex") };
+    expect(written).toEqual({ code: 0, out: `${JSON.stringify(saved)}\n`, err: "" });
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n3");
     expect(await ask("ExportLedgerEntries", ...out)).toMatchObject({
       code: 1,
       out: "",
       err: expect.stringMatching(/file already exists/),
     });
-    expect(JSON.parse((await ask("ExportLedgerEntries", ...out, "--force", "--json")).out)).toEqual({
-      path,
-      bytes: 9,
-      sha256: createHash("sha256").update("a,b\n1,2\n3").digest("hex"),
+    expect(JSON.parse((await ask("ExportLedgerEntries", ...out, "--force", "--json")).out)).toEqual(saved);
+    const onTerminal = ["call", "ExportLedgerEntries", ...out, "--force", ...over(transport)];
+    expect(await run(onTerminal, { terminal: { columns: 80, rows: 20 } })).toEqual({
+      code: 0,
+      out: `${path}\n`,
+      err: `9 B, SHA-256 ${saved.sha256}\n`,
     });
     expect((await readdir(folder)).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
   it("writes the bytes of a body to standard output, and then its failure", async () => {
-    const failed = await ask("ExportLedgerEntries", "--out", "-", "--set", "partyId=failing");
+    const failed = await ask("ExportLedgerEntries", "--to", "-", "--set", "partyId=failing");
     expect([failed.code, failed.out]).toEqual([1, "a,b\n1,2\n3"]);
     expect(failed.err).toMatch(/^tradewire: the node answered INTERNAL: the database is gone\n/);
   });
@@ -203,9 +206,11 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
   });
 
   it("ends a call whose time is up", async () => {
-    const { code, err } = await ask("ObservePositions", "--timeout", "1s");
-    expect(code).toBe(1);
-    expect(err).toMatch(/^tradewire: the deadline of the call passed\n/);
+    const { code, out, err } = await ask("ObservePositions", "--timeout", "1s");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toBe(
+      "tradewire: the command did not end within 1000 ms\nUse a longer --timeout, or check the node with `tradewire status`.\n",
+    );
   });
 
   it("does not repeat what submits", async () => {
@@ -213,6 +218,8 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     expect(code).toBe(1);
     expect(err).toMatch(/^tradewire: the node answered UNAVAILABLE: busy\n/);
     expect(calls).toBe(1);
+    const inJson = await ask("SubmitRawTransaction", '{"tx": "AA=="}', "--json");
+    expect(JSON.parse(inJson.out)).toMatchObject({ error: { code: "UNAVAILABLE", transport } });
   });
 
   it("tells that the node does not offer a method", async () => {
@@ -242,7 +249,7 @@ it("call takes no bytes of which a cut could not be seen", async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const { code, out, err } = await run(["call", "ExportLedgerEntries", "--out", "-", "--rest-url", url]);
+  const { code, out, err } = await run(["call", "ExportLedgerEntries", "--to", "-", "--rest-url", url]);
   expect([code, out]).toEqual([1, ""]);
   expect(err).toMatch(/^tradewire: the response has neither a length nor an end marker/);
   server.close();
@@ -259,6 +266,30 @@ it("call says when it is interrupted that the node may have taken what does more
   interrupt("SIGINT");
   const err = "tradewire: interrupted; it is unknown whether the node executed the call\n";
   expect(await ended).toEqual({ code: 130, out: "", err });
+});
+
+it("call says when its time is up that the node may have taken what does more than read", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  const args = ["call", "SubmitRawTransaction", '{"type": "TYPE_COMMIT"}', "--timeout", "500ms", ...over("grpc")];
+  const { ended } = startCommand(args);
+  await eventually(() => calls > 0);
+  await runtime.pass(500);
+  const { code, out, err } = await ended;
+  expect([code, out]).toEqual([3, ""]);
+  expect(err).toBe(
+    "tradewire: the command did not end within 500 ms; it is unknown whether the node executed the call\nCheck the effects of the call before you repeat it.\n",
+  );
+});
+
+it("call prints the records of all pages, or the answers of a stream, as one JSON array", async () => {
+  const parsed = async (...args: string[]) => JSON.parse((await call(...args, "--json")).out);
+  const all = await parsed("ListStopOrders", '{"filter":{"liveOnly":true}}', "--all");
+  expect(all.map(({ stopOrder }: { stopOrder: { id: string } }) => stopOrder.id)).toEqual(
+    [1, 2, 3, 4, 5].map((id) => `order-${id}`),
+  );
+  expect(await parsed("ListStopOrders", "--all")).toEqual([]);
+  expect(await parsed("ObserveTrades")).toMatchObject([{ trades: [{ id: "1" }] }, { trades: [] }]);
+  expect(await parsed("ObserveOrders", "--limit", "1")).toMatchObject([{ snapshot: { orders: [{ id: "7" }] } }]);
 });
 
 it("call accepts a byte order mark before the request, as editors write it", async () => {
@@ -303,9 +334,10 @@ it.each([
   [["LastBlockHeight", "--all"], /^tradewire: \S+LastBlockHeight has no pages/],
   [["ObserveTrades", "--all"], /has no pages: it returns a stream/],
   [["ListStopOrders", "--limit", "0"], /tradewire: --limit must be a positive whole number \(got "0"\)/],
-  [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout applies to one call/],
-  [["ListStopOrders", "--out", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
-  [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--out cannot be combined with --all or --limit/],
+  [["ListStopOrders", "--to", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
+  [["ExportLedgerEntries", "--limit", "1", "--to", "x"], /^tradewire: --to saves bytes, which --limit does not/],
+  [["ExportLedgerEntries", "--all", "--to", "x"], /^tradewire: --to saves bytes, which --all does not/],
+  [["ExportLedgerEntries", "--force"], /^tradewire: --force needs --to\n/],
   [
     ["ListStopOrders", "--timeout", "soon"],
     /tradewire: --timeout must be a duration, such as 500ms, 30s, 2m or 1h \(got "soon"\)/,

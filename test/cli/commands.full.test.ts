@@ -31,7 +31,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   orders: [0, "--limit", "2", "NODE"],
   positions: [0, "--limit", "2", "NODE"],
   trades: [0, "--limit", "2", "NODE"],
-  merge: [1, "a.zip", "none.zip", "--out", "b.zip"],
+  merge: [1, "a.zip", "none.zip", "--to", "b.zip"],
   methods: [0, "*stoporders*"],
   doctor: [2, "--nosuch"],
   status: [1, "--json", "--grpc-url", "http://127.0.0.1:1"], // What a node answers differs in its latency.
@@ -41,8 +41,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   schema: [0, "--table", "trades"],
   segments: [0, "NODE"],
   sign: [2, "command.json", "NODE"],
-  signer: [2, "--listen", "s.sock", "NODE"],
-  "stop-order": [2, "0a", "NODE"],
+  signer: [2, "--socket", "s.sock", "NODE"],
   "stop-orders": [0, "--limit", "2", "NODE"],
   submit: [2, "command.json", "NODE"],
   sync: [0, "--to", "duckdb:h.duckdb", "--table", "trades", "--dry-run", "NODE"],

@@ -19,7 +19,7 @@ it.each([
   ],
   [
     ["help", "stop"],
-    ["stop-orders", "stop-order", ":end"],
+    ["stop-orders", ":end"],
   ],
   [
     ["sync", "--to", "x", "st"],
@@ -54,7 +54,7 @@ it.each([
     ["help", "sync", "st"],
     ["status", ":end"],
   ],
-  [["export", "--table", "trades", "--out", ""], [":files"]],
+  [["export", "--table", "trades", "--to", ""], [":files"]],
   [["export", "--table", "trades", "--tabl=trades"], [":end"]],
   [["segments", "gr"], [":end"]],
   [
@@ -79,7 +79,7 @@ it("describes commands and options", async () => {
   const { out } = await run(["__complete", "segme"]);
   expect(out).toMatch(/^segments\t[A-Z][^\n]+\n:end\n$/);
   expect((await run(["__complete", "segments", "--grpc"])).out).toBe(
-    "--grpc-url\tgRPC URL of the node; repeat it for several nodes of one network\n:end\n",
+    "--grpc-url\tgRPC URL of the node, or of several nodes of one network\n:end\n",
   );
 });
 

@@ -22,7 +22,10 @@ describe("tradewire config", () => {
   it("prints a line for each key, with its value and its source", async () => {
     writeFileSync(join(directory, "file.json"), '{"retry":{"tries":5},"rest":{"url":"https://rest.example"}}');
     const { code, out, err } = await tradewire(
-      ["config", "--config", "file.json", "--grpc-url", "https://grpc.example", "--ca-file", "ca.pem"],
+      [
+        ...["config", "--config", "file.json", "--grpc-url", "https://grpc.example", "--ca-file", "ca.pem"],
+        ...["-o", "table"],
+      ],
       { TRADEWIRE_GRPC_HEADERS: `{"authorization":"Bearer ${TOKEN}","x-b":"${TOKEN}"}` },
     );
     expect([code, err]).toEqual([0, ""]);
@@ -112,7 +115,7 @@ describe("a token", () => {
   const headers = JSON.stringify({ authorization: `Bearer ${TOKEN}` });
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>]>([
-    ["a configuration that is right", ["config"], { TRADEWIRE_GRPC_HEADERS: headers }],
+    ["a configuration that is right", ["config", "-o", "table"], { TRADEWIRE_GRPC_HEADERS: headers }],
     ["the same for machines", ["config", "--json"], { TRADEWIRE_GRPC_HEADERS: headers }],
     ["plain HTTP", ["config", "--grpc-url", "http://node.example"], { TRADEWIRE_GRPC_HEADERS: headers }],
     [

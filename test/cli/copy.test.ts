@@ -67,7 +67,7 @@ describe("CSV that a database reads", () => {
     await using server = await serveExport("raw", { chunks, end, pieceSize: 20_000 });
     const range = ["--table", "trades", "--from-block", "1", "--to-block", "1000"];
     const node = ["--transport", "rest", "--rest-url", server.url];
-    const { code, out, err } = await run(["export", ...node, ...range, "--output", "csv", "--out", "-"]);
+    const { code, out, err } = await run(["export", ...node, ...range, "--output", "csv", "--to", "-"]);
     expect(code).toBe(1);
     expect(err).toContain("the node answered INTERNAL: no segment");
     expect(out.split("\n").length).toBeGreaterThan(100);
@@ -94,7 +94,7 @@ describe("--max-row-bytes", () => {
     for (const command of [
       ["rows", file],
       ["inspect", file],
-      ["merge", file, "--out", join(folder, "merged.zip")],
+      ["merge", file, "--to", join(folder, "merged.zip")],
     ]) {
       const refusal = await run([...command, "--max-row-bytes", "10"]);
       expect(refusal.code).toBe(1);

@@ -27,7 +27,7 @@ describe("a device in place of a file is refused", () => {
     ["assemble", zero],
     ["rows", zero],
     ["inspect", zero],
-    ["merge", "a.zip", zero, "--out", "m.zip"],
+    ["merge", "a.zip", zero, "--to", "m.zip"],
     ["devnode", "--grpc-port", "0", "--rest-port", "0", "--genesis", `trades=${zero}`],
     ["follow", "--table", "trades", "--cursor-file", zero, ...nowhere],
   ])("%s %s %s", async (...args) => {
@@ -46,7 +46,7 @@ describe("a device in place of a file is refused", () => {
   });
 
   it("for output, even by --force", async () => {
-    const { code, err } = await run(["assemble", "capture.json", "--out", "/dev/zero", "--force"], { cwd: folder });
+    const { code, err } = await run(["assemble", "capture.json", "--to", "/dev/zero", "--force"], { cwd: folder });
     expect([code, err]).toEqual([2, expect.stringContaining("is not an existing folder, and does not end in .zip")]);
     expect(await readdir(folder)).toEqual(["a.zip"]);
   });

@@ -5,7 +5,19 @@ import { expect, it } from "@jest/globals";
 import { tableNames } from "tradewire";
 import { startProcess } from "../support/command-process.js";
 
-const NODE = ["devnode", "--segments", "1", "--blocks-per-segment", "10", "--grpc-port", "0", "--rest-port", "0"];
+const NODE = [
+  "devnode",
+  "-o",
+  "table",
+  "--segments",
+  "1",
+  "--blocks-per-segment",
+  "10",
+  "--grpc-port",
+  "0",
+  "--rest-port",
+  "0",
+];
 
 it.each(["SIGINT", "SIGTERM"] as const)("tradewire devnode runs until %s, and ends well", async (signal) => {
   const { child, firstLine, ended } = startProcess(NODE);

@@ -75,7 +75,7 @@ describe("tradewire devnode", () => {
   });
 
   it("makes blocks by itself", async () => {
-    await using node = await startCommandNode("--block-ms", "20");
+    await using node = await startCommandNode("--block-time", "20ms");
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
     let height = 0n;
     while (height < 42n) {
@@ -154,7 +154,8 @@ describe("tradewire devnode", () => {
       ["--schema-versions", "117"],
       "tradewire: --schema-versions[0] must be an array of schema versions from 1 to 116, such as 115 and 116 (got 117)",
     ],
-    [["--schema-versions", "115,"], 'tradewire: --schema-versions must be a whole number from 0 (got "")'],
+    [["--schema-versions", "115,"], "tradewire: --schema-versions must be one or more values, separated by commas"],
+    [["--schema-versions", "115,x"], 'tradewire: --schema-versions must be a whole number from 0 (got "x")'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
     [
       ["--segments", "1000000", "--blocks-per-segment", "9999"],
@@ -162,14 +163,17 @@ describe("tradewire devnode", () => {
     ],
     [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
     [["--genesis", "trades"], "argument 'trades' is invalid"],
-    [["--block-ms", "-1"], 'tradewire: --block-ms must be a whole number from 0 (got "-1")'],
+    [["--block-time", "-1s"], "tradewire: --block-time must be a duration, such as 500ms, 30s, 2m or 1h (got"],
+    [["--commit-delay", "soon"], "tradewire: --commit-delay must be a duration, such as 500ms, 30s, 2m or 1h (got"],
   ])("refuses %j in a line, with advice", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);
     const [summary, ...advice] = err.trimEnd().split("\n");
     expect(summary).toContain(said);
     expect(advice).toEqual(
-      summary?.includes("must be") ? [] : [expect.stringMatching(/^(Try|Use|Allowed choices are) /)],
+      summary?.includes("must be ") && !summary.includes("a duration")
+        ? []
+        : [expect.stringMatching(/^(Try|Use|Allowed choices are|The default unit is) /)],
     );
   });
 

@@ -68,7 +68,7 @@ it("warns of a transport in whose place another answers, and fails if none does"
   const none = await run(["doctor", "--output", "table", "--grpc-url", down]);
   expect(none.code).toBe(1);
   expect(none.out).toMatch(/failure +grpc .*unreachable: the connection was refused .*the URL is set by --grpc-url/);
-  expect(none.out).toContain("Check that the node is running");
+  expect(none.out).toContain("Check that the server is running");
 });
 
 describe("the profile", () => {

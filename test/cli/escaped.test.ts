@@ -39,9 +39,9 @@ describe("what a node sends", () => {
     }
   });
 
-  it.each([[[]], [["--json"]]])("is cut in errors: stop-order %j", async (options) => {
+  it.each([[[]], [["--json"]]])("is cut in errors: stop-orders %j", async (options) => {
     const outcome = await run([
-      "stop-order",
+      "stop-orders",
       "0a".repeat(32),
       "--transport",
       "rest",

@@ -1,9 +1,12 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { TransactionResult_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { run, startCommand } from "../support/command.js";
 import { type BusAnswer, eventOf, quiet, streamingService } from "../support/event-server.js";
+import { eventually } from "../support/eventually.js";
 import { serveNode } from "../support/node.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
 const [id, party, market] = ["0d".repeat(32), "a1".repeat(32), "b2".repeat(32)];
 const tx = "C3".repeat(32);
@@ -80,13 +83,21 @@ describe("tradewire events", () => {
     await using offering = await start(accounts, { ...markets, listAssets });
     const { out, err } = await run([...offering.args, ...table]);
     expect(err).toBe("");
-    expect(out).toMatch(/ balance=12\.34567 asset=VOTE /);
+    expect(out).toMatch(/ balance=12\.34567 assetSymbol=VOTE /);
     await using lacking = await start(accounts);
-    const raw = await run([...lacking.args, ...table]);
-    expect(raw.out).toMatch(/ balance=1234567 asset=e5e5e5e5… /);
-    expect(raw.err).toMatch(
-      /^tradewire: the decimals of asset (e5)+ cannot be loaded: [^\n]+; its balances are in units\n$/,
+    const unknown = await run([...lacking.args, ...table]);
+    expect(unknown.out).toMatch(/ owner=a1a1a1a1… assetSymbol=e5e5e5e5… /);
+    expect(unknown.err).toMatch(
+      /^tradewire: the decimals of asset e5e5e5e5… cannot be loaded: [^\n]+; its amounts are left out\. Use --raw /,
     );
+    const raw = await run([...lacking.args, ...table, "--raw"]);
+    expect(raw.err).toBe("");
+    expect(raw.out).toMatch(/ balance=1234567 assetSymbol=e5e5e5e5… /);
+    await using other = await start(accounts, {
+      ...markets,
+      listAssets: () => ({ assets: { edges: [], pageInfo: {} } }),
+    });
+    expect((await run([...other.args, ...table])).err).toMatch(/ cannot be loaded: the node does not list it; /);
   });
 
   it("prints an object a line in a pipe, with 64-bit numbers as texts", async () => {
@@ -100,43 +111,99 @@ describe("tradewire events", () => {
         ...{ id: "7-2", block: "7", sequence: "2", blockHash: "hash-7", txHash: tx, chainId: "chain-1", kind: "order" },
         value: {
           id,
-          side: "SIDE_BUY",
-          size: "10",
-          price: "10050",
-          status: "STATUS_ACTIVE",
-          createdAt: "1700000000000000001",
+          side: "BUY",
+          size: "1",
+          price: "100.5",
+          status: "ACTIVE",
+          createdAt: "2023-11-14T22:13:20.000000001Z",
         },
       },
-      { kind: "trade", value: { price: "100" } },
+      { kind: "trade", value: { price: "1" } },
       { kind: "transactionResult", value: { failure: { error: "no \u001b[31mmargin\u202e" } } },
       { kind: "endBlock", value: { height: "8" } },
     ]);
+    const [first = ""] = (await run([...node.args, "--limit", "1", "--raw"])).out.split("\n");
+    expect(JSON.parse(first).value).toMatchObject({
+      ...{
+        id,
+        side: "SIDE_BUY",
+        size: "10",
+        price: "10050",
+        status: "STATUS_ACTIVE",
+        createdAt: "1700000000000000001",
+      },
+    });
   });
 
   it("prints a line for a person, safe for a terminal", async () => {
     await using node = await start(all);
     const { code, out } = await run([...node.args, "--output", "table", "--limit", "4"]);
     expect(code).toBe(0);
-    expect(out.split("\n")).toEqual([
-      "       7  order              C3C3C3C3…  ACTIVE BUY 1 @ 100.5 remaining=0.5 LIMIT GTC market=ABC id=0d0d0d0d… party=a1a1a1a1…",
+    const lines = out.trimEnd().split("\n");
+    // Each line begins with the time of its arrival.
+    expect(lines.map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ""))).toEqual([
+      "       7  order              C3C3C3C3…  ACTIVE BUY 1 @ 100.5 remaining=0.5 LIMIT GTC market=ABC id=0d0d0d0d… partyId=a1a1a1a1…",
       "       7  trade              tx-7-3     0.5 @ 1 aggressor=UNSPECIFIED market=ABC buyer=a1a1a1a1… seller=s id=0d0d0d0d…",
-      '       8  transactionResult  tx-8-1     FAILURE orderSubmission party=a1a1a1a1… "no \\u001b[31mmargin\\u{202e}"',
+      '       8  transactionResult  tx-8-1     FAILURE orderSubmission partyId=a1a1a1a1… "no \\u001b[31mmargin\\u{202e}"',
       "       8  endBlock           tx-8-2     height=8",
-      "",
     ]);
+    expect(lines.every((line) => /^\d\d:\d\d:\d\d /.test(line))).toBe(true);
     expect((await run([...node.args, "--output", "table", "--limit", "1", "--wide"])).out).toContain(
-      `id=${id} party=${party}`,
+      `id=${id} partyId=${party}`,
+    );
+    const terminal = { columns: 60, rows: 20 };
+    const fitted = await run([...node.args, "--limit", "4"], { terminal });
+    expect(fitted.out.split("\n").map((line) => line.length)).toEqual([60, 60, 60, 58, 0]);
+    expect(fitted.out).toMatch(/ order {14}C3C3C3C3… {2}ACTIVE BU…\n/);
+    expect((await run([...node.args, "--limit", "1", "--wide"], { terminal })).out).toContain(
+      `id=${id} partyId=${party}`,
     );
   });
 
-  it("prints numbers in units, and says so once, where a node does not offer the market", async () => {
+  it("leaves out numbers without decimals, and says so once, where a node does not offer the market", async () => {
     await using node = await start(all, {});
     const { code, out, err } = await run([...node.args, "--output", "table", "--limit", "2"]);
     expect(code).toBe(0);
-    expect(out).toMatch(/ ACTIVE BUY 10 @ 10050 remaining=5 .* market=b2b2b2b2… .*\n.* 5 @ 100 aggressor=/);
+    expect(out).toMatch(/ ACTIVE BUY LIMIT GTC market=b2b2b2b2… .*\n.* {2}aggressor=/);
     expect(err).toMatch(
-      /^tradewire: the decimals of market b2b2b2b2… cannot be loaded: [^\n]*; its prices and sizes are in units\n$/,
+      /^tradewire: the decimals of market b2b2b2b2… cannot be loaded: [^\n]*; its prices and sizes are left out\. Use --raw [^\n]*\n$/,
     );
+    const raw = await run([...node.args, "--output", "table", "--limit", "2", "--raw"]);
+    expect(raw.err).toBe("");
+    expect(raw.out).toMatch(/ SIDE_BUY 10 @ 10050 remaining=5 .* market=b2b2b2b2… .*\n.* 5 @ 100 aggressor=/);
+  });
+
+  it("requests decimals again that could not be loaded, after ten seconds", async () => {
+    let [isAway, shift, requests] = [true, 0, 0];
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + shift });
+    const listMarkets = () => {
+      requests += 1;
+      if (isAway) {
+        throw new ConnectError("starting", Code.FailedPrecondition);
+      }
+      return markets.listMarkets();
+    };
+    const eventsOf = (block: number) => [1, 2].map((at) => eventOf(`${block}-${at}`, { event: order.event }));
+    const prices = () => printed().map((line) => JSON.parse(line).value.price);
+    await using node = await start(
+      async function* ({ signal }) {
+        yield eventsOf(7);
+        await eventually(() => prices().length === 2);
+        [isAway, shift] = [false, 9000];
+        yield eventsOf(8);
+        await eventually(() => prices().length === 4);
+        shift = 10_001;
+        yield eventsOf(9);
+        yield* quiet(signal);
+      },
+      { ...markets, listMarkets },
+    );
+    const running = startCommand([...node.args, "--limit", "6"]);
+    const printed = () => running.printed().split("\n").slice(0, -1);
+    const { err } = await running.ended;
+    expect(prices()).toEqual([null, null, null, null, "100.5", "100.5"]);
+    expect(requests).toBe(2);
+    expect(err.match(/cannot be loaded/g)).toHaveLength(1);
   });
 
   it("prints stop orders and market data in the decimals of their market", async () => {
@@ -153,7 +220,7 @@ describe("tradewire events", () => {
     const { out, err } = await run([...node.args, "--output", "table", "--limit", "2"]);
     expect(err).toBe("");
     const [stop, data] = out.split("\n");
-    expect(stop).toMatch(/ UNSPECIFIED UNSPECIFIED 99\.5 SELL 2 @ 99 market=ABC id=0d0d0d0d… party=a1a1a1a1…$/);
+    expect(stop).toMatch(/ UNSPECIFIED UNSPECIFIED 99\.5 SELL 2 @ 99 market=ABC id=0d0d0d0d… partyId=a1a1a1a1…$/);
     expect(data).toMatch(/ markPrice=123\.45 bestBidVolume=1\.5 bestOfferVolume=0 /);
   });
 
@@ -175,7 +242,7 @@ describe("tradewire events", () => {
     const args = [...node.args, "--type", "order"];
     const joined = await run([...args, "--lifecycle", "--output", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
-    expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 1 @ 100\.5/);
+    expect(joined.out.split("\n")[1]).toMatch(/^\S+ +8 {2}order +tx-8-1 +CANCELLED BUY 1 @ 100\.5/);
     const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
     const table = [...args, "--output", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);

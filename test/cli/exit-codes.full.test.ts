@@ -44,26 +44,26 @@ interface Row {
 // FRESH for a path of the run's own, KIND for the output, TIME for a later time than before, and $NAME for what the preparation found out.
 const ROWS: readonly Row[] = [
   { name: "export", how: "rows", args: ["export", "RANGE", "--output", "csv", "STILL"], ends: ["rows", 0] },
-  { name: "export", how: "archive", args: ["export", "RANGE", "--out", "-", "STILL"], ends: ["rows", 0] },
-  { name: "export", how: "to a file", args: ["export", "RANGE", "--out", "FRESH.zip", "STILL"], ends: ["rows", 0] },
+  { name: "export", how: "archive", args: ["export", "RANGE", "--to", "-", "STILL"], ends: ["rows", 0] },
+  { name: "export", how: "to a file", args: ["export", "RANGE", "--to", "FRESH.zip", "STILL"], ends: ["rows", 0] },
   { name: "segments", args: ["segments", "STILL"], ends: ["rows", 0] },
   { name: "follow", args: ["follow", "--table", "trades", "--to-block", "20", "STILL"], ends: ["rows", 0] },
   {
     name: "sync",
     how: "all loaded",
-    args: ["sync", "--to", "duckdb:FRESH", "--table", "trades", "--json", "STILL"],
+    args: ["sync", "--to", "duckdb:FRESH", "--table", "trades", "-o", "jsonl", "STILL"],
     ends: ["answer", 0],
   },
   {
     name: "sync",
     how: "nothing in the range",
-    args: ["sync", "--to", "duckdb:FRESH", "--from-block", "100000", "--to-block", "100010", "--json", "STILL"],
+    args: ["sync", "--to", "duckdb:FRESH", "--from-block", "100000", "--to-block", "100010", "STILL"],
     ends: ["answer", 1],
   },
   {
     name: "sync",
     how: "`--follow`, ended by SIGTERM",
-    args: ["sync", "--to", "duckdb:FRESH", "--follow", "--json", "--listen", "127.0.0.1:0", "STILL"],
+    args: ["sync", "--to", "duckdb:FRESH", "--follow", "-o", "jsonl", "--http", "127.0.0.1:0", "STILL"],
     ends: ["answer", 0],
     until: /Status page/,
   },
@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
   {
     name: "sync worker",
     how: "ended by SIGTERM",
-    args: ["sync", "worker", "--to", "$POSTGRES", "--json", "--listen", "127.0.0.1:0", "STILL"],
+    args: ["sync", "worker", "--to", "$POSTGRES", "-o", "jsonl", "--http", "127.0.0.1:0", "STILL"],
     ends: ["answer", 0],
     until: /Status page/,
   },
@@ -99,13 +99,13 @@ const ROWS: readonly Row[] = [
   { name: "rows", how: "as a table", args: ["rows", "a.zip", "-o", "table"], ends: ["rows", 0] },
   { name: "inspect", how: "sound", args: ["inspect", "a.zip"], ends: ["answer", 0] },
   { name: "inspect", how: "corrupt", args: ["inspect", "broken.zip", "--json"], ends: ["answer", 1] },
-  { name: "merge", args: ["merge", "e1.zip", "e2.zip", "--out", "FRESH.zip"], ends: ["rows", 0] },
-  { name: "assemble", args: ["assemble", "capture.json", "--profile", "deployed", "--out", "-"], ends: ["rows", 0] },
+  { name: "merge", args: ["merge", "e1.zip", "e2.zip", "--to", "FRESH.zip"], ends: ["rows", 0] },
+  { name: "assemble", args: ["assemble", "capture.json", "--profile", "deployed", "--to", "-"], ends: ["rows", 0] },
   { name: "markets", args: ["markets", "STILL"], ends: ["rows", 0] },
   {
     name: "markets",
-    how: "`--watch`, ended by SIGTERM",
-    args: ["markets", "--watch", "NODE"],
+    how: "`--follow`, ended by SIGTERM",
+    args: ["markets", "--follow", "NODE"],
     ends: ["rows", 143],
     until: "printed",
   },
@@ -115,7 +115,7 @@ const ROWS: readonly Row[] = [
   { name: "accounts", args: ["accounts", "--limit", "2", "NODE"], ends: ["rows", 0] },
   { name: "params", args: ["params", "spam.*", "NODE"], ends: ["rows", 0] },
   { name: "stop-orders", args: ["stop-orders", "--limit", "2", "NODE"], ends: ["rows", 0] },
-  { name: "stop-order", args: ["stop-order", "$STOP_ORDER", "NODE"], ends: ["rows", 0] },
+  { name: "stop-orders", how: "one", args: ["stop-orders", "$STOP_ORDER", "NODE"], ends: ["rows", 0] },
   { name: "ledger", args: ["ledger", "--party", "$PARTY", "--output", "csv", "STILL"], ends: ["rows", 0] },
   { name: "events", args: ["events", "--limit", "3", "NODE"], ends: ["rows", 0] },
   { name: "keys", args: ["keys", "--help"], ends: ["rows", 0] },
@@ -158,7 +158,7 @@ const ROWS: readonly Row[] = [
   {
     name: "signer",
     how: "ended by SIGTERM",
-    args: ["signer", "--policy", "policy.json", "--listen", "FRESH", "KEY", "NODE"],
+    args: ["signer", "--policy", "policy.json", "--socket", "FRESH", "KEY", "NODE"],
     ends: ["answer", 0],
     until: /Ctrl-C stops the signer/,
   },
@@ -207,7 +207,7 @@ const ROWS: readonly Row[] = [
   { name: "devnode make-block", args: ["devnode", "make-block", "URL"], ends: ["rows", 0] },
   { name: "devnode fail-next", args: ["devnode", "fail-next", "GetVegaTime", "UNAVAILABLE", "URL"], ends: ["rows", 0] },
   { name: "devnode reset", args: ["devnode", "reset", "URL"], ends: ["rows", 0] },
-  { name: "demo", args: ["demo", "--out", "FRESH"], ends: ["rows", 0] },
+  { name: "demo", args: ["demo", "--to", "FRESH"], ends: ["rows", 0] },
   { name: "completion", args: ["completion", "bash"], ends: ["rows", 0] },
   { name: "status", how: "a node can be used", args: ["status", "--json", "NODE"], ends: ["answer", 0] },
   {
@@ -218,8 +218,8 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "status",
-    how: "`--watch`, ended by SIGTERM",
-    args: ["status", "--watch", "100ms", "NODE"],
+    how: "`--follow`, ended by SIGTERM",
+    args: ["status", "--follow", "--interval", "100ms", "NODE"],
     ends: ["rows", 143],
     until: "printed",
   },
@@ -330,7 +330,7 @@ beforeAll(async () => {
       from,
       "--to-block",
       to,
-      "--out",
+      "--to",
       `${name}.zip`,
       ...at(still),
     );
@@ -363,7 +363,7 @@ beforeAll(async () => {
   found.set("PARTY", String(still.keys[0]));
   found.set("SNAPSHOT", JSON.parse(await prepared("devnode", "snapshot", "--url", admin.restUrl)).id);
   signer = startProcess(
-    ["signer", "--policy", "policy.json", "--listen", "signer.sock", "--key-file", "key-signer", ...at(node)],
+    ["signer", "--policy", "policy.json", "--socket", "signer.sock", "--key-file", "key-signer", ...at(node)],
     folder,
   );
   await signer.firstLine;

@@ -16,7 +16,7 @@ async function examples(): Promise<Record<string, { example: string }>> {
 
 /** The errors of calls that need no node. */
 const CALLS: Readonly<Record<string, () => unknown>> = {
-  TW_INVALID_ARGUMENT: () => client().stopOrders({ limit: 0 }),
+  TW_INVALID_ARGUMENT: () => client().stopOrders({}, { limit: 0 }),
   TW_CONFIGURATION: () => readConfig({ rest: REST, timeouts: { callMs: 0 } }),
   TW_BLOCK_RANGE: () => client().exportNetworkHistory({ table: "trades", fromBlock: 2000, toBlock: 1000 }),
   TW_INVALID_CURSOR: () => client().follow({ table: "trades" }, { cursor: "abc" }),
@@ -89,7 +89,7 @@ function sourceTexts(): RegExp[] {
         : ts.isTemplateExpression(node)
           ? [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)]
           : [];
-      if (parts.some((part) => part.trim().length > 8 && part.includes(" "))) {
+      if (parts.some((part) => part.trim().length >= 8 && part.includes(" "))) {
         texts.push(new RegExp(parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".+")));
       }
       ts.forEachChild(node, visit);

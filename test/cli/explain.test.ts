@@ -2,7 +2,7 @@ import { expect, it } from "@jest/globals";
 import { run } from "../support/command.js";
 
 it("explains the code of an error", async () => {
-  const { code, out } = await run(["explain", "TW_FILE_NOT_FOUND"]);
+  const { code, out } = await run(["explain", "TW_FILE_NOT_FOUND", "-o", "table"]);
   expect(code).toBe(0);
   expect(out).toBe(`TW_FILE_NOT_FOUND (FileError)
 The file or folder does not exist.
@@ -25,12 +25,14 @@ it("breaks the explanation into lines on a narrow terminal", async () => {
 });
 
 it("prints the explanation as JSON", async () => {
-  const { out } = await run(["explain", "TW_BANNED", "--json"]);
-  expect(JSON.parse(out)).toMatchObject({ code: "TW_BANNED", class: "BannedError", example: expect.any(String) });
+  for (const format of [["--json"], []]) {
+    const { out } = await run(["explain", "TW_BANNED", ...format]);
+    expect(JSON.parse(out)).toMatchObject({ code: "TW_BANNED", class: "BannedError", example: expect.any(String) });
+  }
 });
 
 it("lists all codes without one", async () => {
-  const { code, out } = await run(["explain"]);
+  const { code, out } = await run(["explain", "-o", "table"]);
   expect(code).toBe(0);
   expect(out).toMatch(/^TW_FILE_NOT_FOUND +The file or folder does not exist$/m);
   const { out: asJson } = await run(["explain", "--json"]);

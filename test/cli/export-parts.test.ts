@@ -44,7 +44,7 @@ const NAME = "tradewire-devnet-trades-1-160.zip";
 
 describe("tradewire export in parts", () => {
   it("saves the archive of one stream, and nothing beside it", async () => {
-    const whole = JSON.parse((await run(args("--out", "whole.zip"), { cwd: folder })).out);
+    const whole = JSON.parse((await run(args("--to", "whole.zip"), { cwd: folder })).out);
     const outcome = await run(args("--parallel", "3"), { cwd: folder });
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(JSON.parse(outcome.out)).toMatchObject({ path: join(folder, NAME), entries: whole.entries });
@@ -59,7 +59,7 @@ describe("tradewire export in parts", () => {
     ["SIGTERM", 143],
   ] as const)("leaves the parts on %s, and nothing else", async (signal, code) => {
     const stalled = stall();
-    const interrupted = startCommand(args("--resume", "parts", "--out", "archives/"), { cwd: folder });
+    const interrupted = startCommand(args("--resume", "parts", "--to", "archives/"), { cwd: folder });
     await stalled;
     interrupted.interrupt(signal);
     expect(await interrupted.ended).toEqual({ code, out: "", err: "" });
@@ -94,7 +94,7 @@ describe("tradewire export in parts", () => {
   });
 
   it.each([
-    ["--parallel", "2", "--out", "-"],
+    ["--parallel", "2", "--to", "-"],
     ["--resume", "parts", "--output", "csv"],
   ])("refuses %s %s with %s %s", async (...more) => {
     const outcome = await run(

@@ -54,7 +54,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("ends on a signal to its process with nothing left in the folder", async () => {
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const { child, ended } = startProcess([...options(transport, server), "--out", folder]);
+    const { child, ended } = startProcess([...options(transport, server), "--to", folder]);
     await server.asked;
     await hasFile(child);
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
@@ -68,7 +68,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("leaves a file behind on SIGKILL, which the next export to the folder removes", async () => {
     await using silent = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const killed = startProcess([...options(transport, silent), "--out", folder]);
+    const killed = startProcess([...options(transport, silent), "--to", folder]);
     await silent.asked;
     await hasFile(killed.child);
     killed.child.kill("SIGKILL");
@@ -84,11 +84,11 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     }
 
     await using second = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const living = startProcess([...options(transport, second), "--out", folder]);
+    const living = startProcess([...options(transport, second), "--to", folder]);
     await second.asked;
     await hasFile(living.child);
     await using server = await serveExport(wire, good());
-    expect(await run([...options(transport, server), "--out", folder])).toMatchObject({ code: 0 });
+    expect(await run([...options(transport, server), "--to", folder])).toMatchObject({ code: 0 });
     const now = await readdir(folder);
     expect(now).toEqual(expect.arrayContaining([NAME, ...others]));
     // The one that is left is that of the process that lives.
@@ -103,7 +103,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
 it("tradewire export writes the archive to standard output", async () => {
   await using server = await serveExport("grpc", good());
-  const script = 'tradewire "$@" --out - | tradewire rows - | wc -l';
+  const script = 'tradewire "$@" --to - | tradewire rows - | wc -l';
   const { code, out } = await shell(script, options("grpc", server), folder);
   expect([code, out.trim()]).toEqual([0, "4000"]);
 });
@@ -114,7 +114,7 @@ describe("tradewire export to a disk", () => {
     await using server = await serveExport("grpc", good());
     const disk = join(folder, "disk");
     await mkdir(disk);
-    const script = `${prepare} || exit 77; "$@" --out disk; code=$?; ls -A disk; exit $code`;
+    const script = `${prepare} || exit 77; "$@" --to disk; code=$?; ls -A disk; exit $code`;
     const args = [process.execPath, main, ...options("grpc", server)];
     return await start(program, [...before, "-c", script, "sh", ...args], folder).ended;
   }

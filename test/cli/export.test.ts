@@ -49,7 +49,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run(options(transport, server), { cwd: folder });
+    const outcome = await run(options(transport, server), { cwd: folder, terminal: { columns: 120, rows: 20 } });
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
     const sha256 = createHash("sha256").update(archive).digest("hex");
@@ -61,9 +61,9 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(await readdir(folder)).toEqual([NAME]);
   });
 
-  it("prints a JSON object, and nothing else", async () => {
+  it.each([[["--json"]], [[]]])("prints a JSON object, and nothing else, in a pipe with %j", async (format) => {
     await using server = await serveExport(wire, good());
-    const outcome = await run([...options(transport, server), "--json", "--out", join(folder, "mine.zip")]);
+    const outcome = await run([...options(transport, server), ...format, "--to", join(folder, "mine.zip")]);
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(outcome.out.endsWith("}\n")).toBe(true);
     expect(JSON.parse(outcome.out)).toMatchObject({
@@ -76,28 +76,29 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("tells which check was made", async () => {
     await using server = await serveExport(wire, good());
-    const args = [...options(transport, server), "--verify", "structure", "--force", "--out", folder];
-    expect((await run(args)).err).toContain(", structure verified\n");
+    const args = [...options(transport, server), "--verify", "structure", "--force", "--to", folder];
+    expect((await run(args, { terminal: { columns: 120, rows: 20 } })).err).toContain(", structure verified\n");
     expect(JSON.parse((await run([...args, "--json"])).out)).toMatchObject({ verified: "structure" });
   });
 
   it("makes the folder where the path ends in a separator", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run([...options(transport, server), "--out", `${join(folder, "a", "b")}/`]);
-    expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "a", "b", NAME)}\n` });
+    const outcome = await run([...options(transport, server), "--to", `${join(folder, "a", "b")}/`]);
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(outcome.out)).toMatchObject({ path: join(folder, "a", "b", NAME) });
   });
 
   it("does not replace a file unless it is forced to", async () => {
     await using server = await serveExport(wire, good());
     await writeFile(join(folder, NAME), "mine");
-    const refused = await run([...options(transport, server), "--out", folder]);
+    const refused = await run([...options(transport, server), "--to", folder]);
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
       `tradewire: ${join(folder, NAME)}: file already exists\nChoose another name, or use --force to overwrite the file.\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
-    expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
+    expect(await run([...options(transport, server), "--to", folder, "--force"])).toMatchObject({ code: 0 });
     expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
   });
 
@@ -108,7 +109,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     ["SIGTERM", 143],
   ] as const)("ends on %s with nothing left in the folder, and with %d", async (signal, code) => {
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const { interrupt, ended } = startCommand([...options(transport, server), "--out", folder]);
+    const { interrupt, ended } = startCommand([...options(transport, server), "--to", folder]);
     await server.asked;
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
     interrupt(signal);
@@ -127,7 +128,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     const details = transport === "grpc" ? [told, silent] : [told, silent, other];
     const end = { code: Code.Internal, message: "segment 3 cannot be read", details };
     await using server = await serveExport(wire, { ...good(), end });
-    const { err } = await run([...options(transport, server), "--out", folder]);
+    const { err } = await run([...options(transport, server), "--to", folder]);
     const [summary, , ...lines] = err.trimEnd().split("\n");
     expect(summary).toBe("tradewire: the node answered INTERNAL: segment 3 cannot be read: no such range: 7");
     expect(lines.map((line): unknown => JSON.parse(line))).toEqual(details.slice(1));
@@ -137,14 +138,14 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     const details = [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 1, message: "\x1b[2J", inner: "x" }];
     const end = { code: Code.Internal, message: "segment 3 \x1b[31mis gone", details };
     await using server = await serveExport(wire, { ...good(), end });
-    const outcome = await run([...options(transport, server), "--out", folder]);
+    const outcome = await run([...options(transport, server), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toMatch(
       /^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone: {2}\[2J: x\nThe node failed\./,
     );
     expect(JSON.parse(outcome.err.split("\n  ")[1] ?? "")).toEqual(details[0]);
-    const machine = await run([...options(transport, server), "--out", folder, "--json"]);
+    const machine = await run([...options(transport, server), "--to", folder, "--json"]);
     expect(machine).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(machine.out)).toMatchObject({
       error: {
@@ -181,12 +182,12 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
       await server[Symbol.asyncDispose]();
       return server;
     });
-    const outcome = await run([...options(transport, { url }), "--out", folder]);
+    const outcome = await run([...options(transport, { url }), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
       `tradewire: the connection was refused (${url})\n` +
-        "Check that the node is running, that the URL is correct, and that the network works. " +
+        "Check that the server is running, that the URL is correct, and that the network works. " +
         `${url} is set by --${transport}-url. \`tradewire devnode\` starts a local node.\n`,
     );
     expect(await readdir(folder)).toEqual([]);
@@ -198,16 +199,16 @@ describe("tradewire export", () => {
     const script = { ...good(), chunks: [{ contentType: "application/zip", data: archive }] };
     await using server = await serveExport("grpc", script);
     const args = options("grpc", server).map((arg) => (arg === "trades" ? "TABLE_TRADES" : arg));
-    const missing = await run([...args, "--out", folder]);
+    const missing = await run([...args, "--to", folder]);
     expect(missing).toMatchObject({ code: 1, out: "" });
     expect(missing.err).toContain("the first chunk has no extensions\n");
-    expect(await run([...args, "--out", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
+    expect(await run([...args, "--to", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
   });
 
   it("refuses a file in the archive whose name would steer a terminal, and does not print it as it is", async () => {
     const hostile = await zipOf({ "a\x1b[2Jb.csv": Buffer.from("a\n") });
     await using server = await serveExport("grpc", good(hostile));
-    const outcome = await run([...options("grpc", server), "--out", folder]);
+    const outcome = await run([...options("grpc", server), "--to", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toContain("a\\u001b[2Jb.csv");
@@ -234,12 +235,17 @@ describe("tradewire export", () => {
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is after --to-block 2"],
     [[...RANGE, "--transport", "smoke"], "--transport: unknown transport"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
+    [
+      [...RANGE, "-o", "trades.zip"],
+      "\nDid you mean --to trades.zip? Allowed choices are zip, table, json, jsonl, csv",
+    ],
+    [[...RANGE, "-v"], "For the version, use -V or --version; for a log of all calls, --verbose."],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
     [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],
     [[...RANGE, "more"], "unexpected argument 'more'\nTo filter, use --table more."],
   ])("refuses %j", async (args, said) => {
-    const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);
+    const outcome = await run(["export", ...args, ...(args.includes("--to") ? [] : ["--to", folder])]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 2, out: "" });
     expect(outcome.err).toContain(said);
@@ -252,7 +258,7 @@ describe("tradewire export", () => {
       ...RANGE,
       "--grpc-url",
       "http://127.0.0.1:1",
-      "--out",
+      "--to",
       join(folder, "no", "x.zip"),
     ]);
     presentable(outcome);

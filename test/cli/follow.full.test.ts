@@ -59,7 +59,7 @@ describe("tradewire follow", () => {
     const file = join(folder, "killed");
     const lines: string[] = [];
     for (const count of [1, 30]) {
-      const running = startProcess(args("--cursor-file", file, "--poll", "20ms"));
+      const running = startProcess(args("--cursor-file", file, "--interval", "20ms"));
       await printedBy(running)(count);
       await eventually(() => count === 1 || existsSync(file)); // Killed before and after the cursor is saved.
       running.child.kill("SIGKILL");

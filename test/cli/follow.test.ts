@@ -85,7 +85,7 @@ describe("tradewire follow", () => {
   ] as const)("goes on with new segments until %s, and later from there", async (signal, exit) => {
     const before = (await all(4)).length;
     const file = join(folder, signal);
-    const running = startCommand(args("--cursor-file", file, "--poll", "50ms"));
+    const running = startCommand(args("--cursor-file", file, "--interval", "50ms"));
     const printed = printedBy(running);
     await printed(before);
     for (let block = 0; block < 10; block += 1) {
@@ -105,7 +105,6 @@ describe("tradewire follow", () => {
     const wrong = join(folder, "wrong");
     await writeFile(wrong, "no cursor!\n");
     for (const [more, exit, message] of [
-      [["--table", "trade"], 2, "Did you mean trades?"],
       [["--cursor", "x"], 2, '"x" is not a cursor of `follow`'],
       [["--cursor-file", wrong], 2, `${wrong}: "no cursor!" is not a cursor of \`follow\``],
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file cannot be"],
@@ -116,6 +115,11 @@ describe("tradewire follow", () => {
       const { code, out, err } = await run(args(...more));
       expect([code, out, err]).toEqual([exit, "", expect.stringContaining(message)]);
     }
+    expect(await run(["follow", "--table", "trade"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("Did you mean trades?"),
+    });
   });
 
   it("says once that the node cannot be reached, and goes on when it is there", async () => {

@@ -66,7 +66,7 @@ describe("tradewire inspect", () => {
   });
 
   it("prints a report", async () => {
-    const { code, out, err } = await run(["inspect", path("sound.zip")]);
+    const { code, out, err } = await run(["inspect", path("sound.zip"), "-o", "table"]);
     expect([code, err]).toEqual([0, ""]);
     expect(out).toContain(
       `${OLD}\n  chain chain-1, table trades, schema version 1, blocks 1 to 1000\n  4 rows, 24 B, `,
@@ -77,7 +77,7 @@ describe("tradewire inspect", () => {
   });
 
   it("tells what it found up to the mistake, then the mistake", async () => {
-    const { code, out, err } = await run(["inspect", path("wrong.zip")]);
+    const { code, out, err } = await run(["inspect", path("wrong.zip"), "-o", "table"]);
     expect(code).toBe(1);
     expect(out).toContain("notes.csv\n  the file name does not contain chain, table and blocks\n  1 row, ");
     expect(out).toContain('  a\\u{1b}[2J      0      0  "1"\n');

@@ -33,18 +33,19 @@ async function submit(reference: string, ...args: readonly string[]) {
 const journal = () => ["--journal", join(folder, "orders.journal")];
 
 test("an intent is executed once, however often its command is repeated", async () => {
-  const first = await submit("once", ...journal(), "--intent", "one");
+  const first = await submit("once", ...journal(), "--intent", "one", "-o", "table");
   expect(first).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^executed in block \d+ \(result\)\n[0-9A-F]{64}\n$/),
+    out: expect.stringMatching(/^executed in block \d+ \(result\)\n[0-9A-F]{64}\n {2}order [0-9a-f]{64}: executed\n$/),
   });
-  expect(await submit("once", ...journal(), "--intent", "one")).toEqual(first);
+  expect(await submit("once", ...journal(), "--intent", "one", "-o", "table")).toEqual(first);
   const asJson = await submit("once", ...journal(), "--intent", "one", "--json");
-  expect(JSON.parse(asJson.out)).toMatchObject({ id: "one", status: "executed", evidence: "result" });
+  const settled = JSON.parse(asJson.out);
+  expect(settled).toMatchObject({ id: "one", status: "executed", evidence: "result" });
   await using client = createClient({ grpc: { url: node.grpcUrl } });
   await committed(client);
   const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference: "once" } });
-  expect(orders?.edges).toHaveLength(1);
+  expect(orders?.edges.map((edge) => edge.node?.id)).toEqual([settled.orderId]);
   expect((await readFile(join(folder, "orders.journal"), "utf8")).trimEnd().split("\n")).toHaveLength(2);
 });
 

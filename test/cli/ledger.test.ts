@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
 import { type Script, serveExport } from "../support/export-server.js";
 
@@ -22,16 +23,17 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport) => {
-  async function ledger(script: Script, ...args: readonly string[]) {
+  async function ledgerTo(onTerminal: boolean, script: Script, ...args: readonly string[]) {
     await using server = await serveExport(transport === "grpc" ? "grpc" : "raw", script);
     return await run(
       ["ledger", "--transport", transport, `--${transport}-url`, server.url, "--party", PARTY, ...args],
-      { cwd: folder },
+      { cwd: folder, ...(onTerminal && { terminal: { columns: 120, rows: 20 } }) },
     );
   }
+  const ledger = (script: Script, ...args: readonly string[]) => ledgerTo(false, script, ...args);
 
   it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
-    const { code, out, err } = await ledger(good);
+    const { code, out, err } = await ledgerTo(true, good);
     expect([code, out]).toEqual([0, `${join(folder, NAME)}\n`]);
     const sha256 = createHash("sha256").update(body).digest("hex");
     expect(err).toMatch(new RegExp(`^${body.length} B in \\d+\\.\\d s, SHA-256 ${sha256}, 2 rows\n$`));
@@ -46,7 +48,8 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints a JSON object, and replaces a file where it is forced to", async () => {
-    const args = ["--out", "mine.csv", "--json"];
+    const args = ["--to", "mine.csv", "--json"];
+    expect(JSON.parse((await ledger(good)).out)).toMatchObject({ path: join(folder, NAME), rows: 2 });
     const { code, out, err } = await ledger(good, ...args);
     expect([code, err]).toEqual([0, ""]);
     const saved = {
@@ -62,7 +65,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints rows in each format", async () => {
-    expect(await ledger(good, "--out", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
+    expect(await ledger(good, "--to", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
     expect(await ledger(good, "--output", "jsonl", "--columns", "note,quantity")).toMatchObject({
       code: 0,
       out: '{"note":null,"quantity":"12"}\n{"note":"a, \\"b\\"","quantity":"-3"}\n',
@@ -78,7 +81,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   });
 
   it("prints the rows before a failure, marks CSV as cut, and tells the node's error", async () => {
-    const { code, out, err } = await ledger(failing, "--out", "-");
+    const { code, out, err } = await ledger(failing, "--to", "-");
     expect([code, out]).toEqual([1, 'vega_time,quantity,note\n2024-01-01 00:00:00+00,12,\n"']);
     expect(err).toContain("tradewire: the node answered INTERNAL: no ledger");
     const rows = await ledger(failing, "--output", "jsonl", "--columns", "quantity");
@@ -97,23 +100,42 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
 });
 
 describe("tradewire ledger", () => {
+  it("finds the party by the start of its ID, and the asset by its symbol or the start of its ID", async () => {
+    await using node = await startDevnode({ blockMs: 0 });
+    const ask = (...args: string[]) => run([...args, "--grpc-url", node.grpcUrl]);
+    const { accounts } = JSON.parse((await ask("accounts", "--json")).out);
+    const { owner, asset } = accounts.find(({ owner }: { owner: string }) => owner !== "network");
+    const assets = JSON.parse((await ask("call", "ListAssets", "--all", "--json")).out);
+    const { symbol } = assets.find(({ id }: { id: string }) => id === asset).details;
+    const rows = (party: string, of: string) => ask("ledger", "--party", party, "--asset", of, "-o", "csv");
+    const byFullId = await rows(owner, asset);
+    expect(byFullId.out.split("\n").length).toBeGreaterThan(2);
+    expect(await rows(owner.slice(0, 8), symbol)).toEqual(byFullId);
+    expect(await rows(owner, asset.slice(0, 8))).toEqual(byFullId);
+    expect(await rows(owner, "NONE")).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^tradewire: no asset has the symbol or ID "NONE"\n/),
+    });
+  });
+
   it.each([
-    [["--party", "x"], '--party must be 64 hex digits (got "x")'],
-    [["--asset", "x"], '--asset must be 64 hex digits (got "x")'],
+    [["--party", "x"], 'no party has the ID "x"'],
     [
-      ["--from", "soon"],
-      'tradewire: --from must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds (got "soon")',
+      ["--since", "soon"],
+      'tradewire: --since must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds (got "soon")',
     ],
-    [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
+    [["--since", "2025-01-01", "--until", "2024-01-01"], "the date range is empty"],
     [
-      ["--from", "9999999999999999999"],
-      "tradewire: --from must be a Date, or Unix nanoseconds as a bigint of 64 bits (got 9999999999999999999)",
+      ["--since", "9999999999999999999"],
+      "tradewire: --since must be a Date, or Unix nanoseconds as a bigint of 64 bits (got 9999999999999999999)",
     ],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
-    [["--output", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
-    [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],
+    [["--output", "csv", "--to", "x.csv"], "--to, --force and --json apply only to a file, but rows are printed"],
+    [["--to", "-", "--force"], "--to, --force and --json apply only to a file, but rows are printed"],
   ])("refuses %j", async (args, message) => {
-    const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], { cwd: folder });
+    const party = args.includes("--party") ? [] : ["--party", PARTY];
+    const { code, out, err } = await run(["ledger", ...party, ...args], { cwd: folder });
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(message);
   });

@@ -16,7 +16,7 @@ afterAll(async () => {
 
 it("says with --verbose that calls wait, and why", async () => {
   // With --snap the segments are asked for first.
-  const range = ["--table", "trades", "--from-block", "1", "--to-block", "10", "--snap", "--out", "-"];
+  const range = ["--table", "trades", "--from-block", "1", "--to-block", "10", "--snap", "--to", "-"];
   const args = ["export", ...range, "--transport", "rest", "--rest-url", urls.restUrl];
   const environment = { TRADEWIRE_LIMITS_CALLS_PER_SECOND: "1" };
   const quiet = await run(args, { environment });

@@ -48,42 +48,40 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       .trimEnd()
       .split("\n")
       .map((line) => line.trim());
-    expect(header).toMatch(/^id +status +trigger /);
+    expect(header).toMatch(/^id +market +status +triggerDirection +price /);
     expect(rows).toHaveLength(3);
     for (const row of rows) {
-      expect(row).toMatch(/^[0-9a-f]{8}… +[A-Z]+ +(RISES_ABOVE|FALLS_BELOW) /);
+      expect(row).toMatch(/^[0-9a-f]{8}… +M\d+ +[A-Z]+ +(RISES_ABOVE|FALLS_BELOW) /);
       expect(row).toMatch(/ 2023-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z /);
       expect(row).not.toContain("STATUS_");
     }
-    const chosen = await ask("stop-orders", "--limit", "1", "--columns", "stopOrder.id,stopOrder.status", "-o", "csv");
-    expect(chosen.out).toMatch(/^stopOrder\.id,stopOrder\.status\n[0-9a-f]{64},[A-Z_]+\n$/);
+    const chosen = await ask("stop-orders", "--limit", "1", "--columns", "id,status", "-o", "csv");
+    expect(chosen.out).toMatch(/^id,status\n[0-9a-f]{64},[A-Z]+\n$/);
     const wide = await ask("stop-orders", "--limit", "1", "--wide", "-o", "table");
     expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
   });
 
   it("stop-orders shows prices and sizes in the decimals of the market", async () => {
-    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "200", "--json")).out);
+    const { stopOrders } = JSON.parse((await ask("stop-orders", "--limit", "200", "--json")).out);
+    const { stopOrders: sent } = JSON.parse((await ask("stop-orders", "--limit", "200", "--json", "--raw")).out);
     const markets = (await ask("markets", "--settled", "--output", "jsonl")).out.trimEnd().split("\n");
     const decimalsOf = new Map(
       markets.map((line) => JSON.parse(line)).map((market) => [market.id, Number(market.decimalPlaces)]),
     );
-    const [first] = orders.filter(({ stopOrder }: { stopOrder: { price?: string } }) => stopOrder.price !== undefined);
-    const { marketId, price, id } = first.stopOrder;
+    const at = sent.findIndex(({ price }: { price?: string }) => price !== undefined);
+    const [first, raw] = [stopOrders[at], sent[at]];
+    const { marketId, id } = first;
     const decimals = decimalsOf.get(marketId) ?? 0;
     expect(decimals).toBeGreaterThan(0);
-    expect(Number(first.decimals.triggerPrice)).toBe(Number(price) / 10 ** decimals);
-    expect(Number(first.decimals.price)).toBe(Number(first.submission.price) / 10 ** decimals);
-    const table = (await ask("stop-orders", "--limit", "200", "--wide", "--output", "table")).out;
-    const row = table.split("\n").find((line) => line.startsWith(id)) ?? "";
-    expect(row.split(/ +/)).toEqual(expect.arrayContaining([first.decimals.triggerPrice, first.decimals.size]));
-    expect((await ask("stop-order", id)).out).toMatch(
-      new RegExp(
-        `\nstopOrder\\.price +${first.decimals.triggerPrice}\n[^]*\nsubmission\\.size +${first.decimals.size}\n`,
-      ),
-    );
+    expect([raw.id, raw.status]).toEqual([id, `STATUS_${first.status}`]);
+    expect(Number(first.price)).toBe(Number(raw.price) / 10 ** decimals);
+    expect(Number(first.submission.price)).toBe(Number(raw.submission.price) / 10 ** decimals);
+    const table = (await ask("stop-orders", id, "--wide", "--output", "table")).out;
+    const [, row = ""] = table.split("\n");
+    expect(row).toMatch(new RegExp(`^${id} .* ${first.price} .* ${first.submission.size} `));
   });
 
-  it("stop-orders of a node that offers nothing else has the numbers as the node sends them, and says so", async () => {
+  it("stop-orders of a node that offers nothing else lacks the numbers, says so, and has them as the node sends them with --raw", async () => {
     const marketId = "0b".repeat(32);
     const stopOrder = { id: "0a".repeat(32), marketId, trigger: { case: "price", value: "12345" } } as const;
     const record = { stopOrder, submission: { marketId, price: "12300", size: 7n } };
@@ -91,55 +89,71 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       listStopOrders: () => ({ orders: { edges: [{ cursor: "1", node: record }], pageInfo: {} } }),
     });
     const url = transport === "grpc" ? bare.grpcUrl : bare.restUrl;
-    const outcome = await run(["stop-orders", "-o", "table", "--transport", transport, `--${transport}-url`, url]);
+    const list = (...args: string[]) =>
+      run(["stop-orders", ...args, "--transport", transport, `--${transport}-url`, url]);
+    const outcome = await list("-o", "jsonl");
     expect(outcome.code).toBe(0);
-    expect(outcome.out).toMatch(/ 12345 +UNSPECIFIED +12300 +7 /);
+    expect(JSON.parse(outcome.out)).toMatchObject({ price: null, submission: { price: null, size: null } });
     expect(outcome.err).toMatch(
-      /^tradewire: the decimals of market 0b0b0b0b… cannot be loaded: .*; its prices and sizes are in units\n$/,
+      /^tradewire: the decimals of market 0b0b0b0b… cannot be loaded: .*; its prices and sizes are left out\. Use --raw /,
     );
+    const raw = await list("--raw", "-o", "table");
+    expect(raw.err).toBe("");
+    expect(raw.out).toMatch(/ 12345 +SIDE_UNSPECIFIED +12300 +7 /);
   });
 
   it("stop-orders takes every filter", async () => {
-    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "1", "--status", "pending", "--json")).out);
-    const { createdAt, partyId, marketId } = orders[0].stopOrder;
+    const pending = await ask("stop-orders", "--limit", "1", "--status", "pending", "--json", "--raw");
+    const { stopOrders } = JSON.parse(pending.out);
+    const { createdAt, partyId, marketId } = stopOrders[0];
     const filtered = await ask(
       ...["stop-orders", "--status", "PENDING", "--status", "STATUS_EXPIRED", "--party", partyId, "--market", marketId],
-      ...["--from", createdAt, "--to", String(BigInt(createdAt) + 1n), "--live", "--output", "jsonl"],
+      ...["--since", createdAt, "--until", String(BigInt(createdAt) + 1n), "--live", "--output", "jsonl", "--raw"],
     );
     expect(
       filtered.out
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line)),
-    ).toContainEqual(orders[0]);
-    const none = await ask("stop-orders", "--from", "2030-01-01", "--json", "--expiry-strategy", "submit");
-    expect(JSON.parse(none.out)).toEqual({ orders: [] });
+    ).toContainEqual(stopOrders[0]);
+    const none = await ask("stop-orders", "--since", "2030-01-01", "--json", "--expiry-strategy", "submit");
+    expect(JSON.parse(none.out)).toEqual({ stopOrders: [] });
+    expect(await ask("stop-orders", "--since", "2030-01-01", "-o", "table")).toEqual({
+      code: 0,
+      out: "",
+      err: "No stop orders match.\n",
+    });
   });
 
   it("stop-orders writes CSV as it comes", async () => {
     const { out } = await ask("stop-orders", "--output", "csv", "--limit", "1500");
-    expect(out).toMatch(/^submission\.marketId,.*,stopOrder\.id,.*,stopOrder\.trailingPercentOffset\n/);
-    expect(out.match(/,STATUS_[A-Z]+,/g)).toHaveLength(1500);
+    expect(out).toMatch(/^submission\.marketId,.*,id,.*,trailingPercentOffset,market\n/);
+    expect(out.match(/,(PENDING|CANCELLED|STOPPED|TRIGGERED|EXPIRED|REJECTED),\d{4}-/g)).toHaveLength(1500);
   });
 
-  it("stop-order shows one", async () => {
-    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "1", "--json")).out);
-    const { id } = orders[0].stopOrder;
-    expect(JSON.parse((await ask("stop-order", id, "--json")).out)).toEqual(orders[0]);
-    const shown = await ask("stop-order", id);
-    expect(shown.out).toMatch(new RegExp(`^stopOrder\\.id +${id}\n`));
-    // Nothing of a single record is shortened, however narrow the terminal is.
-    expect((await askOnTerminal("stop-order", id)).out).toContain(`  ${orders[0].stopOrder.partyId}\n`);
-    expect(shown.out).toMatch(/\nstopOrder\.createdAt +2023-10-19T08:00:(0[1-9]|10)\.\d+Z\n/);
+  it("stop-orders shows those that are named, by an ID or the start of one", async () => {
+    const { stopOrders } = JSON.parse((await ask("stop-orders", "--limit", "2", "--json")).out);
+    const [{ id, partyId }, other] = stopOrders;
+    expect(JSON.parse((await ask("stop-orders", id, "--json")).out)).toEqual({ stopOrders: [stopOrders[0]] });
+    const both = await ask("stop-orders", other.id.slice(0, 10), id.toUpperCase(), "--json");
+    expect(JSON.parse(both.out)).toEqual({ stopOrders: stopOrders.toReversed() });
+    const shown = await ask("stop-orders", id, "--wide", "-o", "table");
+    expect(shown.out).toMatch(new RegExp(`\n${id} `));
+    // Nothing of a record is shortened with --wide, however narrow the terminal is.
+    const narrow = (await askOnTerminal("stop-orders", id, "--wide")).out;
+    expect(narrow).toContain(`  ${partyId}\n`);
+    expect(narrow).toMatch(/\ncreatedAt +2023-10-19T08:00:(0[1-9]|10)\.\d+Z\n/);
+    const missing = await ask("stop-orders", "0123456789", "--party", partyId);
+    expect(missing).toMatchObject({ code: 2, out: "", err: expect.stringContaining('no stop order has the ID "0') });
   });
 });
 
 it.each([
   [["stop-orders", "--status", "frozen"], /^tradewire: --status must be a value of /],
-  [["stop-orders", "--from", "yesterday"], /^tradewire: --from must be ISO 8601, /],
-  [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
+  [["stop-orders", "--since", "yesterday"], /^tradewire: --since must be ISO 8601, /],
+  [["stop-orders", "--since", "2024-01-02", "--until", "2024-01-01"], /^tradewire: the date range is empty/],
   [["stop-orders", "--limit", "0"], /^tradewire: --limit must be a positive whole number \(got "0"\)/],
-  [["stop-order"], /missing required argument 'id'/],
+  [["stop-order"], /^tradewire: unknown command 'stop-order'\nDid you mean stop-orders\?/],
 ])("%j is bad usage", async (args, message) => {
   const { code, out, err } = await run(args);
   expect([code, out]).toEqual([2, ""]);

@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 describe("tradewire merge", () => {
   it("joins archives whose ranges follow one another", async () => {
-    const outcome = await run(["merge", "a.zip", "b.zip", "--out", "c.zip"], { cwd: folder });
+    const outcome = await run(["merge", "a.zip", "b.zip", "--to", "c.zip", "-o", "table"], { cwd: folder });
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "c.zip")}\n` });
     expect(outcome.err).toContain("chain-1-trades-1-2000.csv");
     expect((await run(["rows", "c.zip"], { cwd: folder })).out).toBe(
@@ -31,16 +31,17 @@ describe("tradewire merge", () => {
   });
 
   it("names what it makes as deployed nodes do, in their profile", async () => {
-    const { code, out, err } = await run(["merge", "a.zip", "b.zip", "--out", "new/", "--profile", "deployed"], {
-      cwd: folder,
-    });
+    const { code, out, err } = await run(
+      ["merge", "a.zip", "b.zip", "--to", "new/", "--profile", "deployed", "-o", "table"],
+      { cwd: folder },
+    );
     expect({ code, out }).toEqual({ code: 0, out: `${join(folder, "new", "chain-1-trades-000001-002000.zip")}\n` });
     expect(err).toContain("chain-1-trades-000001-002000.csv");
   });
 
   it("prints a JSON object, and replaces a file only when forced to", async () => {
     const merge = (...options: string[]) =>
-      run(["merge", "a.zip", "b.zip", "--out", "c.zip", ...options], { cwd: folder });
+      run(["merge", "a.zip", "b.zip", "--to", "c.zip", ...options], { cwd: folder });
     expect(JSON.parse((await merge("--json")).out)).toMatchObject({
       path: join(folder, "c.zip"),
       entries: [{ name: "chain-1-trades-1-2000.csv" }],
@@ -56,7 +57,7 @@ describe("tradewire merge", () => {
   it.each([[["a.zip", "d.zip"]], [["a.zip", "a.zip"]], [["a.zip", "nothing.zip"]]])(
     "refuses %j, and leaves nothing",
     async (files) => {
-      const outcome = await run(["merge", ...files, "--out", "c.zip"], { cwd: folder });
+      const outcome = await run(["merge", ...files, "--to", "c.zip"], { cwd: folder });
       expect(outcome.code).not.toBe(0);
       expect(outcome).toMatchObject({ out: "", err: expect.stringMatching(/^tradewire: .+\n.+\n/) });
       expect(await readdir(folder)).toEqual(["a.zip", "b.zip", "d.zip"]);
@@ -68,7 +69,7 @@ describe("tradewire merge", () => {
   });
 
   it("makes an archive that unzip finds sound", async () => {
-    expect(await run(["merge", "a.zip", "b.zip", "--out", "c.zip"], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await run(["merge", "a.zip", "b.zip", "--to", "c.zip"], { cwd: folder })).toMatchObject({ code: 0 });
     const { stdout } = await promisify(execFile)("unzip", ["-tq", join(folder, "c.zip")]);
     expect(stdout).toContain("No errors detected");
   });

@@ -64,7 +64,7 @@ describe("describe", () => {
         presence: "optional",
       },
     ]);
-    const { out } = await run(["describe", "ListStopOrders"]);
+    const { out } = await run(["describe", "ListStopOrders", "-o", "table"]);
     expect(out).toMatch(/^method +datanode\.api\.v2\.TradingDataService\/ListStopOrders\nkind +unary\nhttp +GET \/api/);
     expect(out).toMatch(
       /\nrequest message datanode\.api\.v2\.ListStopOrdersRequest\n\nnumber +name +json +type +presence\n +2 +pagination /,
@@ -85,7 +85,7 @@ describe("describe", () => {
   });
 
   it("takes the method that nodes offer where another gives way, and says so", async () => {
-    const { code, out, err } = await run(["describe", "ListMarkets"]);
+    const { code, out, err } = await run(["describe", "ListMarkets", "-o", "table"]);
     expect([code, out.split("\n")[0]?.replace(/ +/, " ")]).toEqual([
       0,
       "method datanode.api.v2.TradingDataService/ListMarkets",
@@ -96,7 +96,7 @@ describe("describe", () => {
   });
 
   it("shows enums and services", async () => {
-    expect((await run(["describe", "vega.Side"])).out).toBe(
+    expect((await run(["describe", "vega.Side", "-o", "table"])).out).toBe(
       "enum vega.Side\n\nnumber  name\n     0  SIDE_UNSPECIFIED\n     1  SIDE_BUY\n     2  SIDE_SELL\n",
     );
     expect((await show("CoreStateService")).methods).toHaveLength(12);

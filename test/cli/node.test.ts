@@ -11,7 +11,7 @@ const DEV_MNEMONIC = "test test test test test test test test test test test jun
 let node: Running;
 let urls: { grpcUrl: string; restUrl: string; chainId: string; keys: string[] };
 beforeAll(async () => {
-  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-ms", "0", "--chain-id", "cli-1"];
+  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-time", "0", "--chain-id", "cli-1"];
   node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
   urls = JSON.parse(await node.firstLine);
 });
@@ -30,7 +30,7 @@ describe("tradewire over auto", () => {
   it("delivers over REST where the gRPC port is closed, and says so in one line", async () => {
     const closed = await closedUrl();
     const folder = await mkdtemp(join(tmpdir(), "tradewire-cli-"));
-    const range = ["--table", "trades", "--from-block", "1", "--to-block", "40", "--out", folder, "--json"];
+    const range = ["--table", "trades", "--from-block", "1", "--to-block", "40", "--to", folder, "--json"];
     const outcome = await run([
       "export",
       "--transport",
@@ -155,6 +155,8 @@ describe("tradewire devnode", () => {
       "0",
       "--rest-port",
       "0",
+      "-o",
+      "table",
     ]);
     expect(await other.firstLine).toMatch(/^gRPC http:\/\/127\.0\.0\.1:\d+$/);
     other.interrupt(signal);
@@ -175,7 +177,7 @@ describe("tradewire demo", () => {
   it("exports the same archive over both transports", async () => {
     const folder = await mkdtemp(join(tmpdir(), "tradewire-cli-"));
     try {
-      const outcome = await run(["demo", "--out", folder]);
+      const outcome = await run(["demo", "--to", folder]);
       presentable(outcome);
       expect(outcome).toMatchObject({ code: 0, err: "" });
       expect(outcome.out).toContain("Both archives are identical and contain:\n");

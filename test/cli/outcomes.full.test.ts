@@ -28,7 +28,7 @@ test("submit --wait exits with 1 for a command that failed, also where nobody re
   const signing = ["--key-file", keyFile, "--transport", "rest", "--rest-url", node.restUrl];
   const { err } = await shell(script, ["submit", bad, "--wait=300s", ...signing], folder);
   expect(err).toMatch(
-    /^Submitting [0-9A-F]{64} to .*\n(Waiting .*\n)?tradewire: standard output: the reader has gone\nThe command continues, .*\ncode 1\n$/,
+    /^Submitting [0-9A-F]{64} to .*\n( {2}.*\n)+(Waiting .*\n)?tradewire: standard output: the reader has gone\nThe command continues, .*\ncode 1\n$/,
   );
   await rm(folder, { recursive: true });
 });

@@ -42,24 +42,24 @@ const expired = { ...order(market), timeInForce: "TIME_IN_FORCE_GTT", expiresAt:
 describe("submit --wait", () => {
   test("prints what became of a command, and exits with 0 only where all of it was carried out", async () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
-    const executed = await run(["submit", good, "--wait", ...signing]);
+    const executed = await run(["submit", good, "--wait", "-o", "table", ...signing]);
     expect(executed).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\nWaiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
+        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\n {2}orderSubmission\n( {2}\w+ .*\n)+Waiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
       ),
     });
     expect(executed.out).toMatch(/^[0-9A-F]{64}\nexecuted in block \d+\n {2}order [0-9a-f]{64}: executed\n$/);
 
     const bad = await write("bad.json", JSON.stringify({ orderSubmission: expired }));
-    const failed = await run(["submit", bad, "--wait=30s", ...signing]);
-    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n$/) });
+    const failed = await run(["submit", bad, "--wait=30s", "-o", "table", ...signing]);
+    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n( {2}.*\n)+$/) });
     expect(failed.out).toMatch(/\nfailed in block \d+: invalid expiresAt time\n/);
 
     const submissions = [order(market), expired];
     const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
-    const partial = await run(["submit", mixed, "--wait", "--json", ...signing]);
-    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\nWaiting .*\n$/) });
+    const partial = await run(["submit", mixed, "--wait", ...signing]);
+    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n( {2}.*\n)+Waiting .*\n$/) });
     expect(JSON.parse(partial.out)).toMatchObject({
       tid: expect.stringMatching(/^[0-9a-f]{64}$/),
       status: "partial",
@@ -76,8 +76,11 @@ describe("submit --wait", () => {
     // The node does not take it, and its answer does not say so.
     node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE" });
     // Some blocks after the last one that could take it, which come later, its absence would be a proof.
-    const unknown = await run(["submit", good, "--wait=9s", ...signing]);
-    expect(unknown).toMatchObject({ code: 3, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n$/) });
+    const unknown = await run(["submit", good, "--wait=9s", "-o", "table", ...signing]);
+    expect(unknown).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n( {2}.*\n)+$/),
+    });
     expect(unknown.out).toMatch(/\nunknown: its result did not arrive in time\n/);
     expect(unknown.out).toMatch(/\n {2}order: none\n {2}spam statistics: block \d+ was used by 0 /);
   });
@@ -103,7 +106,7 @@ describe("submit --wait", () => {
     const unsent = await run(["submit", good, "--wait=30s", ...signing]);
     expect(unsent).toMatchObject({ code: 1, out: "" });
     expect(unsent.err).toMatch(
-      /^Submitting [0-9A-F]{64} to .*\nNothing was sent\.\ntradewire: the node offers no stream of events/,
+      /^Submitting [0-9A-F]{64} to .*\n( {2}.*\n)+Nothing was sent\.\ntradewire: the node offers no stream of events/,
     );
   });
 
@@ -118,7 +121,7 @@ describe("submit --wait", () => {
       err: expect.stringContaining('tradewire: --wait must be a duration, such as 500ms, 30s, 2m or 1h (got "soon")'),
     });
     const swapped = await run(["submit", "--wait", good, ...signing]);
-    expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("put --wait after the file") });
+    expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("put --wait after the argument") });
   });
 });
 
@@ -132,12 +135,12 @@ describe("outcome", () => {
     await node.makeBlock();
     await node.makeBlock(); // The observer of results opens behind the block of the transaction.
     const at = ["--wait=60s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
-    const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
+    const { code, out, err } = await run(["outcome", "--signed", file, ...at, "-o", "table"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(new RegExp(`^${txHash}\\nexecuted( in block \\d+)?, by its records\\n`));
     const json = await run(["outcome", "--signed", file, ...at, "--json"]);
     expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
-    const byHash = await run(["outcome", txHash, ...at]);
+    const byHash = await run(["outcome", txHash, ...at, "-o", "table"]);
     expect(byHash.code).toBe(3); // It may be a batch, by its hash.
     expect(byHash.out).toMatch(
       /\nunknown: .* use the signed transaction instead of the hash \(`tradewire outcome --signed FILE`/,
@@ -164,7 +167,7 @@ describe("outcome", () => {
   });
 
   test("says what was looked at where nothing tells of the transaction, with exit code 3", async () => {
-    const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=10s", ...over]);
+    const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=10s", "-o", "table", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });
     expect(out).toMatch(
       /^(AB){32}\nunknown: the results of blocks up to \d+ may be missing, and none that arrived belongs to this transaction\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
@@ -175,7 +178,7 @@ describe("outcome", () => {
     await using silent = await serveTcp(() => undefined);
     using runtime = useVirtualRuntime({ io: true });
     const startedAt = runtime.monotonicMs();
-    const args = ["outcome", "ab".repeat(32), "--wait=1s", "--chain-id", "tradewire-devnet"];
+    const args = ["outcome", "ab".repeat(32), "--wait=1s", "--chain-id", "tradewire-devnet", "-o", "table"];
     const { code, out } = await runtime.until(run([...args, "--transport", "rest", "--rest-url", silent.url]));
     expect(runtime.monotonicMs() - startedAt).toBeLessThan(4_000); // A look alone may take five seconds.
     expect(code).toBe(3);
@@ -198,7 +201,7 @@ test("submit --check of a transaction that was executed names its hash", async (
   const { out: signed } = await run(["sign", good, ...signing]);
   const file = await write("signed.json", signed);
   const { out: submitted } = await run(["submit", file, "--wait=30s", ...over]);
-  const [hash] = submitted.split("\n");
+  const { txHash: hash } = JSON.parse(submitted);
   const checked = await run(["submit", file, "--check", "--yes", ...over]);
   expect(checked).toMatchObject({ code: 1, out: "" });
   expect(checked.err).toContain(`Run \`tradewire outcome ${hash}\` to look for its outcome`);

@@ -20,7 +20,7 @@ const LISTS: readonly (readonly [member: string, ...args: string[]])[] = [
   ["trades", "trades", "--limit", "3"],
   ["positions", "positions", "--limit", "3"],
   ["accounts", "accounts", "--limit", "3"],
-  ["orders", "stop-orders", "--limit", "3"],
+  ["stopOrders", "stop-orders", "--limit", "3"],
   ["segments", "segments"],
   ["methods", "methods", "list*orders"],
 ];
@@ -58,7 +58,6 @@ describe("rows as one JSON array", () => {
   it("are those of the lines of JSON", async () => {
     const rows = linesOf((await ask(...range, "jsonl")).out).map((line) => JSON.parse(line));
     expect(JSON.parse((await ask(...range, "json")).out)).toEqual(rows);
-    expect((await ask(...range, "json", "--limit", "0")).out).toBe("[]\n");
   });
 });
 

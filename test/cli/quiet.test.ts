@@ -23,7 +23,7 @@ it.each([
   [["segments"]],
   [["params", "spam.*"]],
   [["stop-orders", "--limit", "1"]],
-  [["export", ...RANGE, "--out", "trades.zip", "--force"]],
+  [["export", ...RANGE, "--to", "trades.zip", "--force"]],
   [["export", ...RANGE, "--output", "csv", "--limit", "1"]],
   [["follow", "--table", "trades", "--limit", "1"]],
   [["ledger", "--party", "0a".repeat(32), "--output", "jsonl"]],

@@ -42,7 +42,7 @@ describe("tradewire rows", () => {
     [["--null", "\\N"], 'id,note\n1,\\N\n2,\n3,"a,""b""\r\nc"\n'],
     [["--null", "2", "--limit", "2"], 'id,note\n1,2\n"2",\n'],
     [["--columns", "note,id", "--limit", "1"], "note,id\n,1\n"],
-    [["--limit", "0"], "id,note\n"],
+    [["-n", "1"], "id,note\n1,\n"],
   ])("prints CSV with %j", async (options, out) => {
     expect(await run(["rows", path("one.zip"), "--output", "csv", ...options])).toEqual({ code: 0, err: "", out });
   });
@@ -60,6 +60,7 @@ describe("tradewire rows", () => {
   it("prints the header alone of an empty table, and no line in JSON", async () => {
     const print = async (format: string) => (await run(["rows", path("empty.zip"), "--output", format])).out;
     expect([await print("csv"), await print("table"), await print("jsonl")]).toEqual(["id,note\n", "id  note\n", ""]);
+    expect(await print("json")).toBe("[]\n");
   });
 
   it("reads standard input", async () => {
@@ -79,10 +80,12 @@ describe("tradewire rows", () => {
     const file = path("one.zip");
     for (const [args, code, said] of [
       [[file, "--columns", "id,nothing"], 2, 'unknown column "nothing" in the archive\nValid columns: id, note.\n'],
-      [[file, "--columns", "id,id"], 2, "--columns id,id contains a duplicate or empty column name"],
-      [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
+      [[file, "--columns", "id,id"], 2, "--columns id,id contains a duplicate column name"],
+      [[file, "--columns", "id,"], 2, '--columns must be one or more values, separated by commas (got "id,")'],
       [[file, "--columns", "id,noet"], 2, "\nDid you mean note? Valid columns: id, note.\n"],
-      [[file, "--limit", "-1"], 2, 'tradewire: --limit must be a whole number from 0 (got "-1")'],
+      [[file, "--limit", "-1"], 2, 'tradewire: --limit must be a positive whole number (got "-1")'],
+      [[file, "--limit", "0"], 2, 'tradewire: --limit must be a positive whole number (got "0")'],
+      [[file, "-n", "1", "--all"], 2, "cannot be used with"],
       [[file, "--null", "x"], 2, "--null applies only to csv and table"],
       [[file, "--null", ",", "--output", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
       [[file, "--output", "xml"], 2, "Allowed choices are table, json, jsonl, csv"],

@@ -6,7 +6,7 @@ import { run } from "../support/command.js";
 
 describe("tradewire schema", () => {
   it("lists the columns of a table", async () => {
-    const { code, out } = await run(["schema", "--table", "orders", "--schema-version", "5"]);
+    const { code, out } = await run(["schema", "--table", "orders", "--schema-version", "5", "-o", "table"]);
     expect(code).toBe(0);
     const lines = out.split("\n");
     expect(lines[0]).toBe("orders, schema version 5, key vega_time, seq_num");
@@ -23,7 +23,7 @@ describe("tradewire schema", () => {
 
   it("lists all tables of the newest version by default, and several that are named", async () => {
     const headings = async (...args: string[]) =>
-      (await run(["schema", ...args])).out.match(/^\w+(?=, schema version 116, key )/gm);
+      (await run(["schema", "-o", "table", ...args])).out.match(/^\w+(?=, schema version 116, key )/gm);
     expect(await headings()).toEqual(tableNames);
     expect(await headings("--table", "TABLE_TRADES", "--table", "Blocks")).toEqual(["trades", "blocks"]);
   });
@@ -40,7 +40,7 @@ describe("tradewire schema", () => {
   it("prints scripts that PostgreSQL and DuckDB run as they are", async () => {
     const connection = await (await DuckDBInstance.create(":memory:")).connect();
     const postgres = await PGlite.create();
-    const changing = ["--from", "1", "--to", "94", "--added-nullable"];
+    const changing = ["--from-schema-version", "1", "--schema-version", "94", "--added-nullable"];
     for (const [dialect, execute] of [
       ["duckdb", (script: string) => connection.run(script)],
       ["postgres", (script: string) => postgres.exec(script)],
@@ -77,14 +77,26 @@ describe("tradewire schema", () => {
     [["--table", "trade"], /unknown table "trade"\nDid you mean trades\? Valid names: balances, /],
     [["--schema-version", "117"], /schema version 117 is newer than the newest known version 116\n/],
     [["--schema-version", "0"], /unknown schema version 0\n.*from 1 to 116/],
-    [["--from", "1"], /apply only to SQL\nAdd --dialect postgres/],
+    [["--from-schema-version", "1"], /apply only to SQL\nAdd --dialect postgres/],
     [["--dialect", "typescript", "--added-nullable"], /apply only to SQL/],
-    [["--dialect", "duckdb", "--to", "6"], /--to needs --from/],
-    [["--dialect", "duckdb", "--from", "6", "--to", "2"], /from version 6 to the older version 2/],
-    [["--dialect", "duckdb", "--from", "6", "--schema-version", "7"], /cannot be used with/],
+    [
+      ["--dialect", "duckdb", "--from-schema-version", "6", "--schema-version", "2"],
+      /from version 6 to the older version 2/,
+    ],
+    [["--for-sync", "--from-schema-version", "6"], /cannot be used with/],
     [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],
   ])("refuses %j", async (args, message) => {
     expect(await run(["schema", ...args])).toEqual({ code: 2, out: "", err: expect.stringMatching(message) });
+  });
+
+  it("lists the columns of the tables a line each in a pipe", async () => {
+    const { out } = await run(["schema", "--table", "blocks"]);
+    const rows = out.trimEnd().split("\n");
+    expect(rows.map((row) => JSON.parse(row))).toMatchObject([
+      { table: "blocks", name: "vega_time", type: "timestamptz" },
+      { table: "blocks", name: "height" },
+      { table: "blocks", name: "hash" },
+    ]);
   });
 
   it("refuses --dialect beside --json, in JSON", async () => {

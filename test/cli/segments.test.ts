@@ -94,13 +94,13 @@ describe("tradewire segments", () => {
 
 describe("tradewire export", () => {
   it("says which range is nearest to one that the node refuses", async () => {
-    const outcome = await run(on("export", ...range(5, 20), "--out", folder));
+    const outcome = await run(on("export", ...range(5, 20), "--to", folder));
     expect(outcome).toEqual({
       code: 2,
       out: "",
       err: "tradewire: --from-block 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; --snap widens it to 1 to 20.\n",
     });
-    const beyond = await run(on("export", ...range(1, 99), "--snap", "--out", folder));
+    const beyond = await run(on("export", ...range(1, 99), "--snap", "--to", folder));
     expect(beyond).toMatchObject({ code: 2, out: "" });
     expect(beyond.err).toBe(
       "tradewire: --to-block 99 is in no history segment of the node\nCorrect the range: the nearest valid range is 1 to 40.\n",
@@ -109,12 +109,13 @@ describe("tradewire export", () => {
   });
 
   it("widens a range to the boundaries, and says so", async () => {
-    const { out, err } = await run(on("export", ...range(5, 12), "--snap", "--out", join(folder, "snapped", "/")));
+    const args = on("export", ...range(5, 12), "--snap", "--to", join(folder, "snapped", "/"));
+    const { out, err } = await run(args, { terminal: { columns: 120, rows: 20 } });
     expect(out).toBe(`${join(folder, "snapped", "cli-1-trades-1-20.zip")}\n`);
     expect(err).toContain("\nRange widened from 5-12 to 1-20 (--snap).\n");
-    const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--out", join(folder, "json.zip")));
+    const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--to", join(folder, "json.zip")));
     expect(JSON.parse(machine.out)).toMatchObject({ fromBlock: "1", toBlock: "20" });
-    expect((await run(on("export", ...range(1, 20), "--snap", "--output", "csv", "--limit", "0"))).err).toBe("");
+    expect((await run(on("export", ...range(1, 20), "--snap", "--output", "csv", "--limit", "1"))).err).toBe("");
   });
 
   it("prints rows as they arrive", async () => {
@@ -132,9 +133,10 @@ describe("tradewire export", () => {
 
   it.each([
     [["--columns", "id"], "--columns applies to rows"],
-    [["--output", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
-    [["--output", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
-    [["--out", "-", "--force"], "--resume, --force and --json apply only to an archive"],
+    [["--output", "csv", "--json"], "option '--json' cannot be used with option '-o, --output <format>'"],
+    [["--to", "-", "--json"], "--resume, --force and --json apply only to an archive"],
+    [["--output", "csv", "--to", "x.csv"], "--resume, --force and --json apply only to an archive"],
+    [["--to", "-", "--force"], "--resume, --force and --json apply only to an archive"],
     [["--output", "jsonl", "--null", "x"], "--null applies only to csv and table"],
   ])("refuses %j", async (options, said) => {
     const outcome = await run(on("export", ...range(1, 20), ...options), { cwd: folder });

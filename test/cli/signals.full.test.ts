@@ -46,7 +46,7 @@ async function startSlow(ready: string): Promise<Running & { readonly removing: 
   const disk = join(folder, "disk.mjs");
   await writeFile(disk, slowDisk(ready));
   const range = ["--table", "trades", "--from-block", "1", "--to-block", "3000"];
-  const args = ["export", "--grpc-url", server.url, "--profile", "deployed", ...range, "--out", folder];
+  const args = ["export", "--grpc-url", server.url, "--profile", "deployed", ...range, "--to", folder];
   const running = start(process.execPath, ["--import", disk, main, ...args]);
   const removing = new Promise<void>((resolve) => {
     running.child.stderr?.on("data", (bytes: Buffer) => bytes.includes("removing") && resolve());

@@ -32,7 +32,7 @@ let args: string[];
 beforeEach(async () => {
   const keyFile = await writePrivately(at.folder, "key", `${seed}\n`);
   const policyFile = await writePrivately(at.folder, "policy.json", JSON.stringify(policy));
-  args = ["signer", "--policy", policyFile, "--key-file", keyFile, "--listen", at.socket, "--grpc-url", node.grpcUrl];
+  args = ["signer", "--policy", policyFile, "--key-file", keyFile, "--socket", at.socket, "--grpc-url", node.grpcUrl];
 });
 /** Starts a signer, and waits until it is ready. */
 async function startSigner(...more: readonly string[]): Promise<Running> {
@@ -46,11 +46,11 @@ const submit = (size: string, ...more: readonly string[]) => submitOrder(at, nod
 
 describe("a signer", () => {
   test("says who it is, signs, and ends in order", async () => {
-    const signer = await startSigner("--admin", at.admin);
+    const signer = await startSigner("--admin-socket", at.admin, "-o", "table");
     expect(await signer.firstLine).toBe(
       `Signing with ${publicKey} for chain tradewire-devnet, active, by ${join(at.folder, "policy.json")}, on ${at.socket}, ${at.admin} for the operator.`,
     );
-    expect(await submit("1", "--wait")).toMatchObject({
+    expect(await submit("1", "--wait", "-o", "table")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^executed in block \d+/m),
     });
@@ -62,7 +62,7 @@ describe("a signer", () => {
   });
 
   test("refuses what the policy does not allow, and prints it", async () => {
-    const signer = await startSigner("--json");
+    const signer = await startSigner();
     expect(JSON.parse(await signer.firstLine)).toMatchObject({
       event: "ready",
       publicKey,
@@ -85,8 +85,8 @@ describe("a signer", () => {
   });
 
   test("is halted by anyone who can use it, and set free by the operator", async () => {
-    await startSigner("--admin", at.admin);
-    expect(await run(["signer", "mode", at.socket])).toMatchObject({ code: 0, out: "active\n" });
+    await startSigner("--admin-socket", at.admin);
+    expect(await run(["signer", "mode", at.socket, "-o", "table"])).toMatchObject({ code: 0, out: "active\n" });
     expect(await run(["signer", "mode", at.socket, "halted", "--json"])).toMatchObject({
       code: 0,
       out: '{"mode":"halted"}\n',
@@ -94,7 +94,7 @@ describe("a signer", () => {
     expect(await submit("1")).toMatchObject({ code: 2, out: "" });
     const loosened = await run(["signer", "mode", at.socket, "active"]);
     expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("programs cannot change it to active") });
-    expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
+    expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: '{"mode":"active"}\n' });
     expect(await submit("1")).toMatchObject({ code: 0 });
   });
 
@@ -103,7 +103,7 @@ describe("a signer", () => {
     expect(await submit("1", "--wait")).toMatchObject({ code: 0 });
     const killed = await run(["signer", "kill", at.socket, "--json"]);
     expect(killed).toMatchObject({ code: 0 });
-    expect(await run(["signer", "mode", at.socket])).toMatchObject({ out: "halted\n" });
+    expect(await run(["signer", "mode", at.socket, "-o", "table"])).toMatchObject({ out: "halted\n" });
     const orders = await run([
       "call",
       "ListOrders",
@@ -117,11 +117,18 @@ describe("a signer", () => {
     ]);
     expect(orders.out).toBe("");
   });
+
+  test("ends as a failure when its --timeout is up", async () => {
+    expect(await run([...args, "--timeout", "2s"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("tradewire: the command did not end within 2000 ms\n"),
+    });
+  });
 });
 
 describe("what is refused before a signer listens", () => {
   test("a missing policy or socket", async () => {
-    expect(await run(["signer", "--listen", at.socket])).toMatchObject({
+    expect(await run(["signer", "--socket", at.socket])).toMatchObject({
       code: 2,
       err: expect.stringContaining("a signer needs a policy and a socket"),
     });

@@ -20,7 +20,7 @@ const submit = (size: string, ...more: readonly string[]) => submitOrder(at, nod
 
 test("a command is signed by a signer process", async () => {
   await using _ = await startSigner();
-  const sent = await submit("1", "--wait");
+  const sent = await submit("1", "--wait", "-o", "table");
   expect(sent).toMatchObject({ code: 0, out: expect.stringMatching(/^executed in block \d+/m) });
   expect(sent.err).toContain(`signed by ${sender.publicKey}`);
 });
@@ -41,23 +41,23 @@ test("a signer process and a key file exclude each other", async () => {
 
 test("a signer process is halted by anyone who can use it, and set free by the operator", async () => {
   await using _ = await startSigner();
-  expect(await run(["signer", "mode", at.socket])).toMatchObject({ code: 0, out: "active\n" });
+  expect(await run(["signer", "mode", at.socket, "-o", "table"])).toMatchObject({ code: 0, out: "active\n" });
   expect(await run(["signer", "mode", at.socket, "halted", "--json"])).toMatchObject({
     code: 0,
     out: '{"mode":"halted"}\n',
   });
   const loosened = await run(["signer", "mode", at.socket, "active"]);
   expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("programs cannot change it to active") });
-  expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
+  expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: '{"mode":"active"}\n' });
 });
 
 test("the kill switch prints what was observed", async () => {
   await using _ = await startSigner();
-  expect(await run(["signer", "kill", at.socket])).toMatchObject({
+  expect(await run(["signer", "kill", at.socket, "-o", "table"])).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^No orders remain\.\n/),
   });
-  expect(await run(["signer", "mode", at.socket])).toMatchObject({ out: "halted\n" });
+  expect(await run(["signer", "mode", at.socket, "-o", "table"])).toMatchObject({ out: "halted\n" });
 });
 
 test("a socket without a signer is an error that says that nothing was sent", async () => {

@@ -9,6 +9,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run, startCommand } from "../support/command.js";
 import { writePrivately } from "../support/private-file.js";
 import { seed } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** One node for all. It makes blocks when it is told to. */
 let node: Devnode;
@@ -44,7 +45,7 @@ describe("the chain that the user names", () => {
       err: expect.stringMatching(/^Signing with key .* for chain tradewire-devnet/),
     });
     const file = await write("signed.json", signed.out);
-    const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet"]);
+    const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet", "-o", "table"]);
     expect(valid).toMatchObject({
       code: 0,
       out: expect.stringContaining("Valid: signature for chain tradewire-devnet, "),
@@ -79,35 +80,39 @@ describe("the chain that the user names", () => {
 });
 
 describe("what is submitted", () => {
-  const submit = (file: string, ...more: string[]) => run(["submit", file, ...over, ...more]);
+  const submit = (file: string, ...more: string[]) => run(["submit", file, "-o", "table", ...over, ...more]);
   const sign = async (...more: string[]) =>
     (await run(["sign", commandFile, "--key-file", keyFile, ...over, ...more])).out;
 
-  test("is told by the type in the file", async () => {
-    const file = await write("async.json", await sign("--type", "async"));
+  test("is told by the reply in the file", async () => {
+    const file = await write("async.json", await sign("--reply", "async"));
     expect(await submit(file)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+      ),
     });
     const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
     const unspecified = await write("unspecified.json", JSON.stringify(none));
     expect(await submit(unspecified)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+      ),
     });
     await node.makeBlock();
     const sync = await write("sync.json", await sign());
     expect(await submit(sync)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nAccepted into the mempool\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\n {2}stopOrdersCancellation\nAccepted into the mempool\.\n$/),
     });
   });
 
   test("is not signed anew: options of signing do not go with it", async () => {
     const file = await write("again.json", await sign());
     for (const [options, named] of [
-      [["--type", "sync"], "--type"],
-      [["--tx-version", "TX_VERSION_V3"], "--tx-version"],
+      [["--reply", "sync"], "--reply"],
+      [["--tx-version", "V3"], "--tx-version"],
       [["--chain-id-prefix", "signature-only", "--key-file", keyFile], "--key-file, --chain-id-prefix"],
       [["--chain-id", "tradewire-devnet"], "--chain-id"],
     ] as const) {
@@ -182,8 +187,8 @@ describe("a submission that is interrupted", () => {
     };
     return { url, asked, [Symbol.asyncDispose]: close };
   }
-  const submit = (url: string) => {
-    const args = ["submit", commandFile, "--key-file", keyFile, "--chain-id", "tradewire-devnet"];
+  const submit = (url: string, ...more: readonly string[]) => {
+    const args = ["submit", commandFile, "--key-file", keyFile, "--chain-id", "tradewire-devnet", ...more];
     return startCommand([...args, "--transport", "rest", "--rest-url", url]);
   };
 
@@ -196,6 +201,22 @@ describe("a submission that is interrupted", () => {
     const [, hash = ""] = /^Submitting ([0-9A-F]{64}) /m.exec(err) ?? [];
     expect({ code, out, hash: hash.length }).toEqual({ code: 3, out: "", hash: 64 });
     expect(err.split("\n").filter((line) => line.includes(hash)).length).toBeGreaterThan(1);
+  });
+
+  test("by its --timeout is like that", async () => {
+    await using sending = await waitingAt(/^\/transaction/);
+    using runtime = useVirtualRuntime({ io: true });
+    const { ended } = submit(sending.url, "--timeout", "20s");
+    await Promise.race([sending.asked, ended]);
+    await runtime.pass(20_000);
+    const err = expect.stringMatching(/^Submitting ([0-9A-F]{64}) [\s\S]*\1/);
+    expect(await ended).toMatchObject({ code: 3, out: "", err });
+    await using asking = await waitingAt(/./);
+    const unsent = submit(asking.url, "--timeout", "300ms");
+    await Promise.race([asking.asked, unsent.ended]);
+    await runtime.pass(300);
+    const said = "Nothing was sent.\ntradewire: the command did not end within 300 ms\n";
+    expect(await unsent.ended).toMatchObject({ code: 1, out: "", err: expect.stringContaining(said) });
   });
 
   test.each(ending)("by %s before says that nothing was sent", async (signal) => {

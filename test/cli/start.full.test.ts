@@ -51,7 +51,7 @@ describe("the command", () => {
   it.each([...commands])("lists %s as it is", async (name, takes) => {
     const { out } = await run(["help", name]);
     const usage = /^Usage: tradewire (.*)$/m.exec(out)?.[1]?.replace(/ \[command\]$/, "");
-    const hasOptions = /^ {2}-(?!h, --help|-quiet|-verbose|-no-color)/m.test(out); // Beside those that all commands have.
+    const hasOptions = /^ {2}-(?!h, --help|q, --quiet|-verbose|-no-color)/m.test(out); // Beside those that all commands have.
     expect(hasOptions ? usage : usage?.replace(" [options]", "")).toBe(`${name} ${takes}`.trimEnd());
   });
 });

@@ -29,8 +29,8 @@ it("prints an object for each node as JSON", async () => {
   expect(out).toMatch(/"latencyMs":\d+(\.\d)?,/);
 });
 
-it("repeats with --watch until it is interrupted, and has another name", async () => {
-  const running = startCommand(["status", "--json", "--rest-url", node.restUrl, "--watch", "1ms"]);
+it("prints lines of JSON with --follow until it is interrupted", async () => {
+  const running = startCommand(["status", "--rest-url", node.restUrl, "--follow", "--interval", "1ms"]);
   let lines = 0;
   for await (const chunk of running.stdout) {
     lines += String(chunk).split("\n").length - 1;
@@ -39,10 +39,11 @@ it("repeats with --watch until it is interrupted, and has another name", async (
     }
   }
   expect((await running.ended).code).toBe(130);
+  expect(JSON.parse(await running.firstLine)).toMatchObject({ name: "rest", state: "usable" });
 });
 
 it("redraws the table on a terminal with --watch", async () => {
-  const args = ["status", "--rest-url", node.restUrl, "--watch", "1ms"];
+  const args = ["status", "--rest-url", node.restUrl, "--watch", "--interval", "1ms"];
   const running = startCommand(args, { terminal: { columns: 80, rows: 20 } });
   const redrawn = "\x1b[3A";
   for await (const _ of running.stdout) {
@@ -56,9 +57,13 @@ it("redraws the table on a terminal with --watch", async () => {
   expect(first).toMatch(/node +state[^\n]*\nrest http[^\n]*\n[\d:]+ {2}Ctrl-C ends/);
 });
 
-it("refuses to repeat a table where there is no terminal", async () => {
-  const { code, err } = await run(["status", "--rest-url", node.restUrl, "--watch", "1ms", "--output", "table"]);
-  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--watch does not print a table") });
+it.each([
+  [["--watch"], "--watch redraws a table on a terminal\nUse --follow to print each change as a line of JSON."],
+  [["--follow", "-o", "table"], "--follow prints lines of JSON, not table\nUse -o jsonl, or --watch"],
+  [["--interval", "1s"], "--interval needs --watch or --follow"],
+])("refuses to repeat with %j in a pipe", async (args, said) => {
+  const { code, out, err } = await run(["status", "--rest-url", node.restUrl, ...args]);
+  expect({ code, out, err }).toEqual({ code: 2, out: "", err: expect.stringContaining(said) });
 });
 
 it("fails if no node can be used", async () => {

@@ -21,7 +21,7 @@ describe("what does not fit is refused, with what to do", () => {
     ],
     [["--to", "parquet:x", "--named-views"], "--named-views applies only to databases", "Remove the option"],
     [["--to", "postgres://h/d?schema=a", "--schema", "b"], 'names the schema "a"', "Use one"],
-    [["--to", "duckdb:x", "--poll", "5s"], "--poll needs --follow", "--follow"],
+    [["--to", "duckdb:x", "--interval", "5s"], "--interval needs --follow", "--follow"],
     [["--to", "duckdb:x", "--parallel", "0"], "parallel must be a whole number from 1 to 100 (got 0)", ""],
     [
       ["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"],

@@ -71,7 +71,7 @@ describe("tradewire schema --for-sync", () => {
     await ask(url, out);
     expect(await run(["sync", ...at(url)], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
-    const verified = await run(["sync", "verify", ...at(url), "--deep"], { cwd: tmpdir() });
+    const verified = await run(["sync", "verify", ...at(url), "--deep", "-o", "table"], { cwd: tmpdir() });
     expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });
   });
 
@@ -90,7 +90,7 @@ describe("tradewire schema --for-sync", () => {
 describe("tradewire sync --to postgres:", () => {
   it("fills a schema of the URL, makes views, and keys after the rows", async () => {
     const url = await server.createDatabase();
-    const more = ["--create-indexes", "after", "--named-views"];
+    const more = ["--create-indexes", "after", "--named-views", "-o", "table"];
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows from 6 exports, /);
@@ -103,10 +103,10 @@ describe("tradewire sync --to postgres:", () => {
 
   it("shares the work through a queue, which status shows", async () => {
     const url = await server.createDatabase();
-    const worker = startCommand(["sync", "worker", ...at(url), "--json"], { cwd: tmpdir() });
-    const planned = await run(["sync", "--queue", ...at(url), ...two, "--json"], { cwd: tmpdir() });
+    const worker = startCommand(["sync", "worker", ...at(url)], { cwd: tmpdir() });
+    const planned = await run(["sync", "--queue", ...at(url), ...two], { cwd: tmpdir() });
     expect(planned.code).toBe(0);
-    const status = await run(["sync", "status", ...at(url), ...two], { cwd: tmpdir() });
+    const status = await run(["sync", "status", ...at(url), ...two, "-o", "table"], { cwd: tmpdir() });
     expect(status.out).toMatch(/^trades +3 +60 .* 0$/m);
     expect(status.out).toContain("Nothing is missing.");
     expect(status.out).toContain("Queue: 0 units waiting, 0 waiting for a retry, 0 in flight, 0 failed.");

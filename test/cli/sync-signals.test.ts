@@ -30,7 +30,7 @@ const UNITS = 4 * 6;
 
 /** Starts a sync that prints events, and waits for one. */
 async function until(event: string, name: string, ...more: string[]): Promise<Running> {
-  const running = startCommand(args(name, "--json", ...more), { cwd: folder });
+  const running = startCommand(args(name, ...more), { cwd: folder });
   let seen = "";
   const came = new Promise<void>((resolve) => {
     running.stdout.on("data", (bytes: Buffer) => {
@@ -71,12 +71,12 @@ describe("a sync that is stopped", () => {
       const before = Number(stopped["units"]);
       expect(before).toBeGreaterThan(0);
       expect(before).toBeLessThan(UNITS);
-      const after = await run(args(signal, "--json", ...some), { cwd: folder });
+      const after = await run(args(signal, ...some), { cwd: folder });
       expect(after.code).toBe(0);
       expect(last(after.out)).toMatchObject({ event: "summary", units: UNITS - before });
       const verified = await run(["sync", "verify", "--to", `parquet:${signal}`, "--json"], { cwd: folder });
       expect(verified.code).toBe(0);
-      expect(last(verified.out)).toMatchObject({ units: String(UNITS), unsound: "0" });
+      expect(last(verified.out)).toMatchObject({ units: UNITS, unsound: 0 });
     },
   );
 
@@ -91,7 +91,7 @@ describe("a sync that is stopped", () => {
   });
 
   it("says in words how to go on", async () => {
-    const running = startCommand(args("words"), { cwd: folder });
+    const running = startCommand(args("words", "-o", "table"), { cwd: folder });
     await eventually(async () => (await readdir(folder)).includes("words"));
     running.interrupt("SIGINT");
     const { code, out, err } = await running.ended;

@@ -23,7 +23,7 @@ const args = (name: string, ...more: string[]) => [
 ];
 
 it("a sync in a process ends on SIGINT with 130, and says what it loaded", async () => {
-  const { child, firstLine, ended } = startProcess(args("stopped", "--json", "--follow"), folder);
+  const { child, firstLine, ended } = startProcess(args("stopped", "--follow"), folder);
   await firstLine;
   child.kill("SIGINT");
   const { code, out } = await ended;

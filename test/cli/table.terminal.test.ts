@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { createTables } from "../../src/cli/table.js";
 
-const output = { role: "rows", failure: undefined, fail: () => undefined } as const;
+const output = { role: "rows", isBegun: false, failure: undefined, fail: () => undefined } as const;
 
 test("a table of many rows is written no faster than it is read, and is the same as in one piece", async () => {
   const header = ["from", "to"];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
+import { serveTcp } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -24,39 +25,60 @@ it.each([
   [["markets", "--token=x"], /^tradewire: unknown option '--token'\nTokens go into `headers` of a configuration file/],
   [["segments", "--since", "x"], /^tradewire: unknown option '--since'\nTry /],
   [
-    ["orders", "M0"],
-    /^tradewire: unexpected argument 'M0'\nTo filter, use --market M0 or --party M0\. Try `tradewire orders --help`\.\n$/,
+    ["positions", "M0"],
+    /^tradewire: unexpected argument 'M0'\nTo filter, use --market M0 or --party M0\. Try `tradewire positions --help`\.\n$/,
   ],
-  [["stop-orders", "0abc"], /\n`tradewire stop-order 0abc` shows a single record\. To filter, use --party 0abc or /],
+  [
+    ["stop-orders", "M0"],
+    /^tradewire: no stop order has the ID "M0"\nUse at least 4 digits of its ID, and check the other options\. To filter, use --market /,
+  ],
+  [
+    ["orders", "-v"],
+    /^tradewire: unknown option '-v'\nFor the version, use -V or --version; for a log of all calls, --verbose\.\n$/,
+  ],
   [["submit", "order.json", "sync"], /\nTry `tradewire submit --help`\.\n$/],
   [["events", "order"], /\nTo filter, use --type order or --party order or --market order\. /],
   [["status", "x"], /^tradewire: unexpected argument 'x'\nTry `tradewire status --help`\.\n$/],
-  [["params", "a", "b"], /^tradewire: unexpected argument 'b'\nTry /],
+  [["segments", "a"], /^tradewire: unexpected argument 'a'\nTry /],
   [["help", "exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
   [["exprot", "--help"], /^tradewire: unknown command 'exprot'\n/],
   [["keys", "help", "nwe"], /^tradewire: unknown command 'nwe'\nDid you mean new\?/],
   [["help", "sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? Try `tradewire sync /],
   [
     ["orders", "--market", "--grpc-url", "x"],
-    /^tradewire: --market needs a value \(got the option --grpc-url\)\nWrite --market <market>\. Try `tradewire orders --help`\.\n$/,
+    /^tradewire: --market needs a value \(got the option --grpc-url\)\nWrite --market <market,...>\. Try `tradewire orders --help`\.\n$/,
   ],
   [["orders", "--limit", "--json=x"], /^tradewire: --limit needs a value \(got the option --json\)\n/],
   [["orders", "--market", "-o", "table"], /^tradewire: --market needs a value \(got the option -o\)\n/],
   [["orders", "--limit", "-1"], /^tradewire: --limit must be a positive whole number \(got "-1"\)\n/],
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
-    ["follow", "--table", "trades", "--poll", "0"],
-    /^tradewire: --poll must be a duration from 1ms to 596h \(got "0"\)\n$/,
+    ["follow", "--table", "trades", "--interval", "0"],
+    /^tradewire: --interval must be a duration from 1ms to 596h \(got "0"\)\n$/,
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
-    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; previously over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, that the URL is correct, and that the network works\. http:\/\/127\.0\.0\.1:1 is set by --grpc-url\. http:\/\/127\.0\.0\.1:2 is set by --rest-url\. `tradewire devnode` starts a local node\.\n$/,
+    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; previously over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the server is running, that the URL is correct, and that the network works\. http:\/\/127\.0\.0\.1:1 is set by --grpc-url\. http:\/\/127\.0\.0\.1:2 is set by --rest-url\. `tradewire devnode` starts a local node\.\n$/,
   ],
 ])("says what is wrong with %j, and what to do", async (args, said) => {
   const { out, err } = await run(args);
   expect(out).toBe("");
   expect(err).toMatch(said);
 });
+
+it.each([["events"], ["sync"], ["sync worker"], ["signer"], ["follow"]])(
+  "%s refuses --json, and names -o jsonl",
+  async (name) => {
+    const { code, out, err } = await run([...name.split(" "), "--json"]);
+    expect(code).toBe(2);
+    const { message, advice } =
+      out === "" ? { message: err.split("\n")[0], advice: err.split("\n")[1] } : JSON.parse(out).error;
+    expect([message, advice]).toEqual([
+      expect.stringContaining("unknown option '--json'"),
+      `Use -o jsonl: \`tradewire ${name}\` prints one JSON object per line as it goes, not one document.`,
+    ]);
+  },
+);
 
 it.each([
   [["segments", "--json", "--nosuch"], "unknown option '--nosuch'"],
@@ -82,6 +104,17 @@ it("says which server answers for a node", async () => {
   expect((await ask(node.restUrl.replace("http:", "https:"))).err).toMatch(
     /^tradewire: the server does not speak TLS \(.*\)\nUse an http: URL, /,
   );
+});
+
+it.each([["params"], ["orders"], ["status"], ["segments"]])("%s ends when its --timeout is up", async (command) => {
+  await using silent = await serveTcp(() => undefined);
+  const args = [command, "--timeout", "200ms", "--transport", "rest", "--rest-url", silent.url];
+  const said = "the command did not end within 200 ms";
+  const advice = "Use a longer --timeout, or check the node with `tradewire status`.";
+  expect(await run(args)).toEqual({ code: 1, out: "", err: `tradewire: ${said}\n${advice}\n` });
+  const inJson = await run([...args, "--json"]);
+  expect(inJson).toMatchObject({ code: 1, err: "" });
+  expect(JSON.parse(inJson.out)).toMatchObject({ error: { code: "DEADLINE_EXCEEDED", message: said, advice } });
 });
 
 it("tells with --quiet the error alone, and with --verbose each call", async () => {

@@ -60,7 +60,7 @@ test.each<[string, number, Printed]>([
   ["a block that the node does not have yet", -1, notRecent],
 ])("a transaction tied to %s", async (_, ahead, { code, out = /^$/, err = /^$/ }) => {
   height = tied + BigInt(ahead);
-  expect(await run(["verify", signed, ...over()])).toMatchObject({
+  expect(await run(["verify", signed, "-o", "table", ...over()])).toMatchObject({
     code,
     out: expect.stringMatching(out),
     err: expect.stringMatching(err),

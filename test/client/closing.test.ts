@@ -35,10 +35,10 @@ it("leases, guards and intents end with their client", async () => {
     markets: { [openMarket]: { maxSize: "1", maxNotional: "1", maxPosition: "1" } },
   };
   const guard = await runtime.until(client.guard({ signer: second, policy }));
-  const orders = client.orders({ signer: third, journal });
-  await runtime.until(orders.submit(stopOrder(), { id: "executed" }));
+  const intents = client.intents({ signer: third, journal });
+  await runtime.until(intents.submit(stopOrder(), { id: "executed" }));
   node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE", times: 1000 });
-  const open = orders.submit(stopOrder(), { id: "open" }).catch((reason: unknown) => reason);
+  const open = intents.submit(stopOrder(), { id: "open" }).catch((reason: unknown) => reason);
   await runtime.pass(5000);
   await client.close();
   const before = events.length;
@@ -48,7 +48,7 @@ it("leases, guards and intents end with their client", async () => {
   expect(await runtime.until(journal.open())).toEqual(["open"]);
   await expect(leases.submit(limitOrder())).rejects.toThrow(CanceledError);
   await expect(guard.sign(new Uint8Array(1))).rejects.toThrow("the guard was closed");
-  await expect(orders.submit(stopOrder(), { id: "later" })).rejects.toThrow(CanceledError);
+  await expect(intents.submit(stopOrder(), { id: "later" })).rejects.toThrow(CanceledError);
   await node.close();
   expect(runtime.refs()).toBe(0);
   await rm(folder, { recursive: true });

@@ -164,10 +164,10 @@ async function newJournal() {
   return journal;
 }
 
-/** The orders of a new journal. */
-async function newOrders(client: Client) {
+/** The intents of a new journal. */
+async function newIntents(client: Client) {
   const journal = await newJournal();
-  return client.orders({ signer, journal });
+  return client.intents({ signer, journal });
 }
 
 const options = () => ({ signer, timeoutMs, headers });
@@ -201,21 +201,21 @@ const sending: Readonly<Record<string, Door>> = {
     () => [limitOrder(), options()],
     async (client, ...given) => client.submitTransaction({ tx: await client.signCommand(...given) }),
   ),
-  "orders.submit": doorAfter(
-    newOrders,
+  "intents.submit": doorAfter(
+    newIntents,
     () => [limitOrder(), { id: "one", timeoutMs }],
-    async (_, orders, ...given) => orders.submit(...given),
+    async (_, intents, ...given) => intents.submit(...given),
   ),
-  "orders.submit, a batch": doorAfter(
-    newOrders,
+  "intents.submit, a batch": doorAfter(
+    newIntents,
     () => [batch, { id: "one", timeoutMs }],
-    async (_, orders, ...given) => orders.submit(...given),
+    async (_, intents, ...given) => intents.submit(...given),
   ),
-  orders: doorAfter(
+  intents: doorAfter(
     newJournal,
     () => [{ signer, chainId: devnode.chainId, maxDifficulty: 25 }],
     (client, journal, given) =>
-      client.orders(Object.assign(given, { journal })).submit(limitOrder(), { id: "one", timeoutMs }),
+      client.intents(Object.assign(given, { journal })).submit(limitOrder(), { id: "one", timeoutMs }),
   ),
   "leases.submit": doorAfter(
     async (client) => client.leases({ signer, leaseMs: 30_000 }),
@@ -313,8 +313,46 @@ const reading: Readonly<Record<string, Door>> = {
     (client, ...given) => client.listStopOrders(...given),
   ),
   stopOrders: door(
-    () => [{ headers, timeoutMs, pageSize: 50, filter: { ...party, dateRange: range } }],
-    (client, given) => all(client.stopOrders(given)),
+    () => [
+      { parties: [...party.partyIds], since: range.startTimestamp, until: range.endTimestamp },
+      { headers, timeoutMs, pageSize: 50 },
+    ],
+    (client, ...given) => all(client.stopOrders(...given)),
+  ),
+  orders: door(
+    () => [
+      { markets: ["M0"], parties: [...party.partyIds], statuses: ["EXPIRED"] as const },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.orders(...given)),
+  ),
+  trades: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds], since: 1n, until: 2n },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.trades(...given)),
+  ),
+  markets: door(
+    () => [
+      { markets: [openMarket], settled: true },
+      { headers, timeoutMs, limit: 1 },
+    ],
+    (client, ...given) => all(client.markets(...given)),
+  ),
+  positions: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds] },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.positions(...given)),
+  ),
+  accounts: door(
+    () => [
+      { markets: [openMarket], parties: [...party.partyIds] },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.accounts(...given)),
   ),
   listSegments: door(
     () => [{ headers, timeoutMs }],
@@ -564,10 +602,10 @@ it("uses the hooks and the journal's methods that it was given first", async () 
   hooks.onCallStart = () => void called.push("second");
   await using journal = await newJournal();
   const { append } = journal;
-  const orders = client.orders({ signer, journal });
+  const intents = client.intents({ signer, journal });
   const change = { append: () => Promise.reject(new Error("exchanged")) };
   Object.assign(journal, change);
-  await orders.submit(limitOrder(), { id: "one", timeoutMs });
+  await intents.submit(limitOrder(), { id: "one", timeoutMs });
   Object.assign(journal, { append });
   expect(new Set(called)).toEqual(new Set(["first"]));
 });

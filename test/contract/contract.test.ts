@@ -111,7 +111,7 @@ describe("a server that ends a connection without a word is taken for one that m
     await using client = createClient({ transport: "rest", rest: { url: server.url }, retry: { tries: 1 } });
     await expect(client.listSegments()).rejects.toMatchObject({
       summary: `the connection was lost (${server.url})`,
-      advice: "Try again. If it persists, check the node and the network.",
+      advice: "Try again. If it persists, check the server and the network.",
     });
   });
 });

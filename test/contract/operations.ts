@@ -170,8 +170,18 @@ export const operations: readonly Operation[] = [
     name: "stopOrders",
     method: TradingDataService.method.listStopOrders,
     messages: [stopOrders],
-    take: (client, { signal }) => collect(client.stopOrders({ signal })),
-    result: () => stopOrders.orders?.edges.map(({ cursor, node }) => ({ cursor, node })),
+    take: (client, { signal }) => collect(client.stopOrders({}, { signal })),
+    result: () =>
+      stopOrders.orders?.edges.map(({ cursor, node }) => ({
+        ...node,
+        submission: {
+          ...node?.submission,
+          price: 123456n,
+          peggedOrder: { ...node?.submission?.peggedOrder, offset: 1n },
+        },
+        decimals: {},
+        cursor,
+      })),
   },
   {
     name: "stopOrder",

@@ -113,7 +113,7 @@ try {
       .replaceAll("https://node.example:3007", node.grpcUrl)
       .replaceAll(/postgres:\/\/\w+@db\.example\/history/g, postgres.url)
       .replace(/\b30{5,6}\b/, "2000")
-      .replace("stop-order ID", `stop-order ${stopOrder}`)
+      .replace("stop-orders ID", `stop-orders ${stopOrder}`)
       .replace('"0a…"', `"${stopOrder}"`)
       .replaceAll(/\bPUBLIC_KEY\b/g, party)
       .replaceAll(/\bASSET\b/g, accounts.edges[0].node.asset)

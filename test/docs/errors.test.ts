@@ -60,7 +60,7 @@ it.each([
   [new errors.DivergenceError("x", ""), "TW_DIVERGENCE"],
 ])("%s has the code %s", (error, errorCode) => {
   expect(error.errorCode).toBe(errorCode);
-  expect(error.message.split("\n").at(-1)).toBe(`For details, run: npx tradewire explain ${errorCode}`);
+  expect(error.explanation).toBe(`For details, run: npx tradewire explain ${errorCode}`);
   expect(error.toJSON()).toMatchObject({ errorCode });
   expect(error.name).toBe(codes.find(([code]) => code === errorCode)?.[1].class);
 });

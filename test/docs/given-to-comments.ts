@@ -8,10 +8,10 @@ import type {
   DecimalOrder,
   ExportChunk,
   ExportRequest,
+  Intents,
   Journal,
   Leases,
   MarketUnits,
-  Orders,
   Policy,
   TableName,
   Transaction,
@@ -56,7 +56,7 @@ export declare const words: string;
 export declare const orderId: string;
 export declare const stopOrder: StopOrder;
 export declare const units: MarketUnits;
-export declare const orders: Orders;
+export declare const intents: Intents;
 export declare const leases: Leases;
 export declare const policy: Policy;
 export declare const order: DecimalOrder;
@@ -91,6 +91,17 @@ export declare const activeCalls: ActiveSet<object>;
 export declare const call: object;
 type Book = Message<"library.Book"> & { readonly title: string };
 type BookRequest = Message<"library.GetBookRequest"> & { readonly name: string };
+type ListBooksRequest = Message<"library.ListBooksRequest"> & {
+  readonly parent: string;
+  readonly pageSize: number;
+  readonly pageToken: string;
+};
+type ListBooksResponse = Message<"library.ListBooksResponse"> & {
+  readonly books: Book[];
+  readonly nextPageToken: string;
+  readonly totalSize: number;
+};
 export declare const LibraryService: GenService<{
   getBook: { methodKind: "unary"; input: GenMessage<BookRequest>; output: GenMessage<Book> };
+  listBooks: { methodKind: "unary"; input: GenMessage<ListBooksRequest>; output: GenMessage<ListBooksResponse> };
 }>;

@@ -40,7 +40,6 @@ const { trades } = await client.service(TradingDataService).listTrades({ marketI
 /** A party that trades. */
 export const partyId = trades?.edges[0]?.node?.buyer ?? "";
 export const party = partyId;
-export const partyIds = [partyId];
 
 export const order = {
   marketId,

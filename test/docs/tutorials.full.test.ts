@@ -17,6 +17,9 @@ const BLOCK = /(?:^<!-- (?<note>.*) -->\n\n)?^```(?<language>[a-z]+)\n(?<code>(?
 const DONE = /^(mkdir|npm|npx tradewire devnode)\b/;
 const FILE = /^\/\/ (\S+)\n/;
 
+/** A command whose output a reader sees on a terminal. */
+const SHOWN = /^tradewire (?!.*[>|]).*$/gm;
+
 /** What to do in a tutorial, and what it must print. */
 interface Step {
   readonly commands: string;
@@ -51,7 +54,7 @@ it.each(names)("%s works from an empty folder, as printed", async (name) => {
     }
     let exports = "";
     for (const { commands, isEndless, expected } of steps) {
-      const script = `${exports}set -e\n${isEndless ? "exec " : ""}${there(commands)}`;
+      const script = `${exports}set -e\n${isEndless ? "exec " : ""}${there(commands).replaceAll(SHOWN, "$& --output table")}`;
       const pattern = expected === undefined ? /^/ : patternOf(expected);
       const { code, out } = await run(script, folder, environment, isEndless ? pattern : undefined);
       expect(`${commands}${out}`).toMatch(pattern);

@@ -57,7 +57,7 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
   const client = createClient({ ...config, grpc: { url }, timeouts: { connectMs: 2000, callMs: 5000 } });
   const journal = await openFileJournal(path);
   const signer = seed === undefined ? await signerFromMnemonic(MNEMONIC) : signerFromSeed(seed);
-  const orders = client.orders({ signer, journal });
+  const intents = client.intents({ signer, journal });
   const retried = async (act) => {
     for (;;) {
       try {
@@ -72,7 +72,7 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
   };
   for (;;) {
     const left = [];
-    for await (const each of orders.resume({ timeoutMs: 60_000 })) {
+    for await (const each of intents.resume({ timeoutMs: 60_000 })) {
       if (each.status === "open") {
         left.push(each.id);
       }
@@ -106,14 +106,14 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
       }
       await retried(() => {
         write(priceOf(n), nameOf(n));
-        const submitting = orders.submit(isStopOrder(n) ? stopOrder : submission, options);
+        const submitting = intents.submit(isStopOrder(n) ? stopOrder : submission, options);
         write("7", "of nobody"); // What it is after the call does not matter.
         return submitting;
       });
     }
   };
   await Promise.all(Array.from({ length: parallel }, submitNext));
-  orders.close();
+  intents.close();
   await client.close();
   await journal[Symbol.asyncDispose]();
 }
@@ -183,7 +183,7 @@ function again(maxMs, act) {
 /** The local node, which can be killed and started again. */
 async function startLocalNode(folder) {
   const ports = { grpcPort: await freePort(), restPort: await freePort() };
-  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-ms", "100"];
+  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-time", "100ms"];
   let node = await startNode(ports, folder, args);
   return {
     port: ports.grpcPort,

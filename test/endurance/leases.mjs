@@ -194,8 +194,8 @@ async function openNode() {
     "1",
     "--blocks-per-segment",
     "60",
-    "--block-ms",
-    values["block-ms"],
+    "--block-time",
+    `${values["block-ms"]}ms`,
   ];
   const node = await startNode(ports, folder, more);
   return {

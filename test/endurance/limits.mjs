@@ -46,7 +46,7 @@ async function manyCalls(client) {
 async function manyPages(client) {
   const pageSize = Number(values["page-size"]);
   let records = 0;
-  for await (const _ of client.stopOrders({ pageSize })) {
+  for await (const _ of client.stopOrders({}, { pageSize })) {
     records += 1;
   }
   return Math.ceil(records / pageSize);

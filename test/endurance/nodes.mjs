@@ -24,7 +24,7 @@ const { values } = parseArgs({
 });
 const [minutes, rate] = [Number(values.minutes), Number(values.rate)];
 const KEY = "spam.pow.difficulty";
-const ARGS = ["--segments", "1", "--blocks-per-segment", "10", "--block-ms", "1000"];
+const ARGS = ["--segments", "1", "--blocks-per-segment", "10", "--block-time", "1000ms"];
 
 const folder = await mkdtemp(join(tmpdir(), "tradewire-nodes-"));
 const nodes = await Promise.all(

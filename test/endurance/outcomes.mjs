@@ -79,7 +79,7 @@ async function runClient(index) {
   await client.close();
 }
 
-const start = () => startNode(ports, folder, ["--block-ms", "200"]);
+const start = () => startNode(ports, folder, ["--block-time", "200ms"]);
 let node = await start();
 log(`the node runs; ${CLIENTS} clients send ${commands} commands over ${transport}`);
 const running = Promise.all(Array.from({ length: CLIENTS }, (_, index) => runClient(index)));

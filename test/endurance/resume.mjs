@@ -45,9 +45,9 @@ async function bench(segments, kills, parallel) {
     });
   };
   const parts = join(folder, "parts");
-  const resume = (out) => ["--resume", parts, "--parallel", String(parallel), "--out", join(folder, out)];
+  const resume = (out) => ["--resume", parts, "--parallel", String(parallel), "--to", join(folder, out)];
   try {
-    const whole = await measured(sent, start("--out", join(folder, "whole.zip")));
+    const whole = await measured(sent, start("--to", join(folder, "whole.zip")));
     const undisturbed = await measured(sent, start(...resume("undisturbed.zip")), joinedAfter(parts, segments));
     sent.bytes = 0;
     const moments = Array.from({ length: Math.ceil(kills * 0.75) }, Math.random).sort((a, b) => a - b);

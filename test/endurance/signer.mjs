@@ -89,8 +89,8 @@ const nodeArgs = [
   // The node ends a stream of events that is read too slowly, and the observer is a part of this process.
   // On deployed networks, the order of a stop order has an identifier that no other order has.
   ...(fuzzed
-    ? ["--block-ms", "100", "--activity", "2", "--profile", "deployed"]
-    : ["--block-ms", "50", "--activity", "0"]),
+    ? ["--block-time", "100ms", "--activity", "2", "--profile", "deployed"]
+    : ["--block-time", "50ms", "--activity", "0"]),
 ];
 const node = await startNode(ports, join(folder, "node"), nodeArgs);
 
@@ -107,7 +107,7 @@ async function startSigner(keyFile) {
   const policy = join(folder, "policy.json");
   await writeFile(policy, JSON.stringify(policyFor(fuzzed)), { mode: 0o600 });
   const socket = join(folder, "s.sock");
-  const args = ["signer", "--policy", policy, "--key-file", keyFile, "--listen", socket, "--grpc-url", url, "--quiet"];
+  const args = ["signer", "--policy", policy, "--key-file", keyFile, "--socket", socket, "--grpc-url", url, "--quiet"];
   args.push(...(fuzzed ? ["--profile", "deployed"] : []));
   const signing = spawn(process.execPath, ["--import", JUMPING_CLOCK, command, ...args], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -45,7 +45,7 @@ const SAMPLE_MS = (60_000 * minutes) / Math.max(12, Math.floor(minutes));
 /** How long the process may take to end its calls, to catch up, and to close. */
 const END_MS = 240_000;
 const TRANSPORTS = ["grpc", "grpc-js", "rest", "auto"];
-const NODE = ["--segments", "5", "--blocks-per-segment", "50", "--block-ms", "500", "--activity", "3", "--admin"];
+const NODE = ["--segments", "5", "--blocks-per-segment", "50", "--block-time", "500ms", "--activity", "3", "--admin"];
 
 const ending = new AbortController();
 const cleanups = [];

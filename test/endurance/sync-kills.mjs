@@ -49,7 +49,7 @@ const processes = {
 ];
 
 function start(args) {
-  const all = [command, ...args, "--to", to, ...reaching, ...(args.includes("--follow") ? ["--poll", "1s"] : [])];
+  const all = [command, ...args, "--to", to, ...reaching, ...(args.includes("--follow") ? ["--interval", "1s"] : [])];
   const child = spawn(process.execPath, all, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text) => {
@@ -68,7 +68,7 @@ function start(args) {
 const startNodeAgain = () =>
   startNode({ grpcPort, restPort }, join(folder, "node"), [
     ...["--segments", String(SEGMENTS), "--blocks-per-segment", String(BLOCKS)],
-    ...["--block-ms", "100", "--activity", "3"],
+    ...["--block-time", "100ms", "--activity", "3"],
   ]);
 
 let node = await startNodeAgain();

@@ -26,9 +26,7 @@ it("brings trades and orders into files, and nothing a second time", async () =>
 it("says what is wrong with a URL, and what to do", async () => {
   const { code, err } = await start(process.execPath, ["main.js", "junk", "history"], folder).ended;
   expect(code).toBe(1);
-  expect(err).toMatch(
-    /^the configuration is invalid: grpc\.url must be.*\nCorrect these values\. .*\nFor details, run: .*\n$/,
-  );
+  expect(err).toMatch(/^the configuration is invalid: grpc\.url must be.*\nCorrect these values\. .*\n$/);
 });
 
 it("passes the contract in Node's own test runner", async () => {

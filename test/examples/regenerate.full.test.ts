@@ -143,7 +143,7 @@ describe("the command takes the fork's definitions without regenerating", () => 
   });
 
   it("to tell its comments", async () => {
-    const { out } = await run(["describe", "GetMarketNote", "--proto", join(folder, "image.binpb")]);
+    const { out } = await run(["describe", "GetMarketNote", "--proto", join(folder, "image.binpb"), "-o", "table"]);
     expect(out).toMatch(/\ncomment +The fork's own: get the note that was left on a market\.\n/);
     expect(out).toMatch(/\n +2 +left_at +leftAt +int64 +Unix nanoseconds\.\n$/);
   });

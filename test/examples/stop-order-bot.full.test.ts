@@ -38,8 +38,9 @@ function buy(client: Client, signer: Signer, size: bigint, side = Side.BUY) {
 
 async function liveTriggers(client: Client): Promise<(string | undefined)[]> {
   const found: (string | undefined)[] = [];
-  for await (const { node } of client.stopOrders({ filter: { ...filter, liveOnly: true } })) {
-    found.push(node.stopOrder.trigger.value);
+  const request = { filter: { ...filter, liveOnly: true } };
+  for await (const { node } of client.records(TradingDataService.method.listStopOrders, request)) {
+    found.push(node.stopOrder?.trigger.value);
   }
   return found;
 }

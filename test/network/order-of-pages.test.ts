@@ -68,7 +68,7 @@ describe("all pages, the oldest first", () => {
       orders,
       (client: Client) => client.pages(TradingDataService.method.listOrders, { pagination: { newestFirst } }),
     ],
-    ["stop orders", stopOrders, (client: Client) => client.stopOrders({ newestFirst })],
+    ["stop orders", stopOrders, (client: Client) => client.stopOrders({}, { newestFirst })],
   ] as const)("of %s are refused at once", async (_, call, list) => {
     if (call === undefined) {
       throw new Error("not recorded");

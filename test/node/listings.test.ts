@@ -3,6 +3,7 @@ import { json } from "node:stream/consumers";
 import type { DescEnum } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient, type StopOrderRecord } from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import {
   Order_TimeInForceSchema,
@@ -23,8 +24,10 @@ beforeAll(async () => {
   node = await startDevnode({ segments: 1, blocksPerSegment: 10 });
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
   records = [];
-  for await (const record of client.stopOrders({ pageSize: 5000 })) {
-    records.push(record.node);
+  for await (const { node: record } of client.records(TradingDataService.method.listStopOrders)) {
+    if (record.stopOrder !== undefined) {
+      records.push({ ...record, stopOrder: record.stopOrder });
+    }
   }
 });
 afterAll(() => node.close());

@@ -125,7 +125,7 @@ describe("a local node", () => {
     const standing = async () => ({
       trades: (await data.listTrades({ pagination: { first: 1 } })).trades?.edges,
       depth: (await data.getLatestMarketDepth({ marketId: openMarket })).sell,
-      stopOrders: await collect(client.stopOrders({ filter: { liveOnly: true } })),
+      stopOrders: await collect(client.stopOrders({ live: true })),
     });
     const before = await standing();
     expect(before.stopOrders.length).toBeGreaterThan(1000);

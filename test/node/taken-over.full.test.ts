@@ -35,8 +35,8 @@ test("a node that was suspended while another one took its folder writes nothing
     "devnode",
     "--data-dir",
     folder.path,
-    "--block-ms",
-    "20",
+    "--block-time",
+    "20ms",
     ...ports,
     ...history,
   ]);

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type BlockTask, type Client, createClient, signerFromSeed, TransactionError } from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { lastBlock, market, restingOrder, sender, stopOrder } from "../support/transactions.js";
@@ -56,12 +57,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     expect(sent.txHash).toMatch(/^[0-9A-F]{64}$/);
     const list = async (liveOnly: boolean) => {
       const found = [];
-      for await (const { node: record } of connected.stopOrders({
-        filter: { partyIds: [signer.publicKey], liveOnly },
-      })) {
+      const request = { filter: { partyIds: [signer.publicKey], liveOnly } };
+      for await (const { node: record } of connected.records(TradingDataService.method.listStopOrders, request)) {
         found.push(record);
       }
-      return found.filter(({ stopOrder: { trigger } }) => trigger.value === price);
+      return found.filter(({ stopOrder: stop }) => stop?.trigger.value === price);
     };
     expect(await list(true)).toEqual([]);
     await node.makeBlock();
@@ -71,7 +71,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       stopOrder: { partyId: signer.publicKey, marketId: market, status: 1, triggerDirection: 1 },
       submission: { marketId: market, size: 10n, side: 2, reduceOnly: true },
     });
-    const value = { marketId: market, stopOrderId: record?.stopOrder.id ?? "" };
+    const value = { marketId: market, stopOrderId: record?.stopOrder?.id ?? "" };
     await connected.sendCommand({ case: "stopOrdersCancellation", value }, { signer });
     await node.makeBlock();
     expect(await list(true)).toEqual([]);

@@ -45,7 +45,7 @@ export function readAccount(client: Pick<Client, "account">, partyId: string): R
 }
 
 /** The records of an account in text, whatever their order. */
-export type AccountText = Record<"orders" | "positions" | "balances", string[]>;
+export type AccountText = Record<"orders" | "stopOrders" | "positions" | "balances", string[]>;
 
 /** Returns records in text, sorted. */
 function texts(records: readonly object[]): string[] {
@@ -56,23 +56,40 @@ function texts(records: readonly object[]): string[] {
 
 /** Returns the records of a view, to be compared with {@link listedAccount}. */
 export function textOf(view: AccountView | undefined): AccountText | undefined {
-  return view && { orders: texts(view.orders), positions: texts(view.positions), balances: texts(view.balances) };
+  return (
+    view && {
+      orders: texts(view.orders),
+      stopOrders: texts(view.stopOrders),
+      positions: texts(view.positions),
+      balances: texts(view.balances),
+    }
+  );
+}
+
+function keyOf({ kind, record }: AccountChange): string {
+  switch (kind) {
+    case "order":
+      return record.id;
+    case "stopOrder":
+      return record.stopOrder.id;
+    case "position":
+      return record.marketId;
+    case "balance":
+      return `${record.asset} ${record.marketId} ${record.type}`;
+  }
 }
 
 /** Applies all changes that came, one after the other, and returns the records that are then listed. */
 export function textOfChanges(changes: readonly AccountChange[]): AccountText {
   const sets = {
     order: new Map<string, object>(),
+    stopOrder: new Map<string, object>(),
     position: new Map<string, object>(),
     balance: new Map<string, object>(),
   };
-  for (const { kind, record, previous, isListed } of changes) {
-    const key =
-      kind === "order"
-        ? record.id
-        : kind === "position"
-          ? record.marketId
-          : `${record.asset} ${record.marketId} ${record.type}`;
+  for (const change of changes) {
+    const { kind, record, previous, isListed } = change;
+    const key = keyOf(change);
     const known = sets[kind].get(key);
     if (texts(known === undefined ? [] : [known]).join() !== texts(previous === undefined ? [] : [previous]).join()) {
       throw new Error(`the change of ${kind} ${key} does not continue the one before`);
@@ -82,9 +99,10 @@ export function textOfChanges(changes: readonly AccountChange[]): AccountText {
       sets[kind].set(key, record);
     }
   }
-  const { order, position, balance } = sets;
+  const { order, stopOrder, position, balance } = sets;
   return {
     orders: texts([...order.values()]),
+    stopOrders: texts([...stopOrder.values()]),
     positions: texts([...position.values()]),
     balances: texts([...balance.values()]),
   };
@@ -92,20 +110,21 @@ export function textOfChanges(changes: readonly AccountChange[]): AccountText {
 
 /** Returns the records that a node lists of a party. */
 export async function listedAccount(client: Client, partyId: string): Promise<AccountText> {
-  const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
+  const { listAccounts, listAllPositions, listOrders, listStopOrders } = TradingDataService.method;
   const filter = { partyIds: [partyId] };
   const nodes = async <T extends object>(records: AsyncIterable<{ readonly node: T }>) =>
     texts((await collect(records)).map(({ node }) => node));
   return {
     orders: await nodes(client.records(listOrders, { filter: { ...filter, liveOnly: true } })),
+    stopOrders: await nodes(client.records(listStopOrders, { filter: { ...filter, liveOnly: true } })),
     positions: await nodes(client.records(listAllPositions, { filter })),
     balances: await nodes(client.records(listAccounts, { filter })),
   };
 }
 
 /**
- * Changes the account of a party in one block: orders rest, one trades with the other party, and in every third turn, all resting
- * orders are cancelled before.
+ * Changes the account of a party in one block: orders rest, one trades with the other party, a stop order waits, and in every third
+ * turn, all that rest and wait are cancelled before.
  */
 export async function changeAccount(
   client: Client,
@@ -130,7 +149,22 @@ export async function changeAccount(
     size: BigInt(1 + (turn % 3)),
   };
   const cancellations = turn % 3 === 2 ? [{ marketId: openMarket }] : [];
-  const value = { cancellations, submissions: [...resting, taking] };
+  const stop = {
+    ...shared,
+    timeInForce: Order_TimeInForce.IOC,
+    side: Side.SELL,
+    price: "1",
+    size: 1n,
+    reduceOnly: true,
+  };
+  const value = {
+    cancellations,
+    submissions: [...resting, taking],
+    stopOrdersCancellation: cancellations,
+    stopOrdersSubmission: [
+      { risesAbove: { orderSubmission: stop, trigger: { case: "price", value: "99000000" } as const } },
+    ],
+  };
   const making = { ...rest, side: Side.SELL, price: "9000000", size: 5n };
   await client.sendCommand({ case: "orderSubmission", value: making }, { signer: other });
   await node.makeBlock();

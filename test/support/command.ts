@@ -95,7 +95,7 @@ export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
 /** List all commands and their subcommands by their declarations. */
 export async function declaredCommands(): Promise<string[]> {
   const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough(), notes: new PassThrough() };
-  const output = { role: "rows", failure: undefined, fail: () => undefined } as const;
+  const output = { role: "rows", isBegun: false, failure: undefined, fail: () => undefined } as const;
   const { signal } = new AbortController();
   const program = await createProgram(
     version,

@@ -18,7 +18,7 @@ export interface CommandNode extends AsyncDisposable {
  * @throws Error with what it printed, if it ends at once
  */
 export async function startCommandNode(...options: string[]): Promise<CommandNode> {
-  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-ms", "0"];
+  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-time", "0"];
   const node: Running = startCommand([
     "devnode",
     "--json",

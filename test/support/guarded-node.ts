@@ -1,4 +1,4 @@
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll } from "@jest/globals";
 import {
   type Client,
@@ -105,7 +105,9 @@ export function signingAlone(
   let nonce = 0n;
   return (command, blockHeight) => {
     nonce += 1n;
-    const inputData = create(InputDataSchema, { nonce, blockHeight, command });
+    const inputData = create(InputDataSchema, { nonce, blockHeight, command } as MessageInitShape<
+      typeof InputDataSchema
+    >);
     return guard.sign(Buffer.concat([Buffer.from(`${chainId}\0`), toBinary(InputDataSchema, inputData)]));
   };
 }

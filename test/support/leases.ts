@@ -135,8 +135,8 @@ export async function volumeOf({
 /** The stop orders of the key that are pending by the node's records. */
 export async function pendingStops({ client, signer }: { readonly client: Client; readonly signer: Signer }) {
   const found = [];
-  for await (const { node } of client.stopOrders({ filter: { partyIds: [signer.publicKey], liveOnly: true } })) {
-    found.push(node);
+  for await (const record of client.stopOrders({ parties: [signer.publicKey], live: true })) {
+    found.push(record);
   }
   return found;
 }

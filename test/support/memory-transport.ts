@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
-import type { ClosableTransport, TradewireError } from "tradewire";
+import type { TradewireError } from "tradewire";
 import { read, watch } from "./probe.js";
 
 /** A call as it reaches the transport. */
@@ -33,7 +33,8 @@ export interface Answer {
 }
 
 /** The transport, the calls that it was given, and how often it was closed. */
-export interface MemoryTransport extends ClosableTransport {
+export interface MemoryTransport extends Transport {
+  close(): Promise<void>;
   readonly calls: MadeCall[];
   readonly closed: () => number;
 }

@@ -20,7 +20,7 @@ export function historyOf(count: number): NodeHistory {
 export function planned(count: number, there: Partial<Record<TableName, number>>): SyncEvent {
   const tables = Object.entries(there).map(([table, units]) => ({
     table: table as TableName,
-    units: BigInt(units),
+    units,
     rows: BigInt(units * 10),
     bytes: BigInt(units * 100),
     ...(units === 0 ? {} : { fromBlock: 1n, toBlock: BigInt(units * 1000) }),

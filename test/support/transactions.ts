@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { type BlockTask, type Client, type CommandInit, signerFromSeed, solveProofOfWork as solve } from "tradewire";
+import { type BlockTask, type Client, signerFromSeed, solveProofOfWork as solve } from "tradewire";
 import {
   InputDataSchema,
   type Transaction,
@@ -19,8 +19,14 @@ export const sender = signerFromSeed(seed);
 /** The identifier of a market of the local node that takes orders. */
 export const market = openMarket;
 
+/** A command as messages are made of it: without names of enum values. */
+export type CommandFields = Extract<
+  NonNullable<MessageInitShape<typeof InputDataSchema>["command"]>,
+  { readonly case: string }
+>;
+
 /** Make a valid command that submits a stop order. The default price is far above the market's, so that it waits. */
-export function stopOrder(price = "9000000", marketId = market): CommandInit {
+export function stopOrder(price = "9000000", marketId = market): CommandFields {
   return {
     case: "stopOrdersSubmission",
     value: {
@@ -40,7 +46,7 @@ export function stopOrder(price = "9000000", marketId = market): CommandInit {
 }
 
 /** A valid command that submits an order, which rests: a party needs one, or a position, to submit stop orders. */
-export const restingOrder: CommandInit = {
+export const restingOrder: CommandFields = {
   case: "orderSubmission",
   value: {
     marketId: market,

@@ -27,6 +27,7 @@ function ledgerSink(): Sink {
     remove: async () => undefined,
     countRows: async () => 0n,
     compareRows: async () => ({ missing: 0n, extra: 0n }),
+    close: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }

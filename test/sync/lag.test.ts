@@ -88,10 +88,10 @@ describe("a data node that stopped writing", () => {
 describe("the command", () => {
   test("says in sync and sync status that a data node lags", async () => {
     const to = ["--to", "parquet:lagging"];
-    const synced = await run(["sync", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
+    const synced = await run(["sync", "-o", "table", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
     expect(synced.err).toMatch(/Z the data node of http:\S+ lags: its last block is 45 s older than the core's/);
     await mkdir(join(folder, "lagging"), { recursive: true }); // A sync that has loaded nothing leaves no folder.
-    const status = await run(["sync", "status", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
+    const status = await run(["sync", "status", "-o", "table", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
     expect(status.out).toMatch(/ The data node of http:\S+ lags: its last block is 45 s older than the core's/);
     const asJson = await run(["sync", "status", "--json", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
     expect(JSON.parse(asJson.out)).toMatchObject({ lags: [{ lag: { state: "lagging", behindCoreMs: 45_000 } }] });
@@ -99,9 +99,9 @@ describe("the command", () => {
 
   test("says that no blocks are made where the data node has the core's last one", async () => {
     const asked = ["--grpc-url", stalled.grpcUrl, "--to", "parquet:stalled"];
-    expect((await run(["sync", ...asked], { cwd: folder })).err).not.toContain("data node");
+    expect((await run(["sync", "-o", "table", ...asked], { cwd: folder })).err).not.toContain("data node");
     await mkdir(join(folder, "stalled"), { recursive: true });
-    const status = await run(["sync", "status", ...asked], { cwd: folder });
+    const status = await run(["sync", "status", "-o", "table", ...asked], { cwd: folder });
     expect(status.out).toMatch(
       / has the core's last block, which is 3 h old: the network makes no blocks, the core lags/,
     );

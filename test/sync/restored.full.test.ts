@@ -83,6 +83,6 @@ it("is told by verify where units lack between others", async () => {
   await client.query("DELETE FROM blocks WHERE _from_block IN (11, 21)");
   await client.end();
   const found = await verifySync(postgresSink(url), { tables: TABLES });
-  expect(found).toMatchObject({ units: 6n, unsound: 0n });
+  expect(found).toMatchObject({ units: 6, unsound: 0 });
   expect(found.gaps).toEqual([{ table: "blocks", fromBlock: 11n, toBlock: 30n }]);
 });

@@ -14,7 +14,7 @@ export interface ResponseFault {
   readonly isTruncated?: boolean;
 }
 
-const CHECK_URL = "Check that the URL belongs to the node and to this transport: another server may have answered.";
+const CHECK_URL = "Check that the URL is correct, and belongs to this transport: another server may have answered.";
 
 /** Returns the fault of a response whose content type is not one of the interface: it does not come from a node. */
 export function unexpectedContentType(contentType: string): ResponseFault {
@@ -28,7 +28,7 @@ const MAX_CONTENT_TYPE = 200;
 export const TRUNCATED_RESPONSE: ResponseFault = {
   summary: "the response was truncated",
   code: Code.DataLoss,
-  advice: "Try again. If it persists, the node or a proxy in front of it truncates responses.",
+  advice: "Try again. If it persists, the server or a proxy in front of it truncates responses.",
   isTruncated: true,
 };
 
@@ -39,7 +39,7 @@ export const MISSING_STATUS: ResponseFault = { ...TRUNCATED_RESPONSE, code: Code
 export const EMPTY_RESPONSE: ResponseFault = {
   summary: "the response is empty",
   code: Code.Unimplemented,
-  advice: "Try again. If it persists, check that the URL belongs to the node and that no proxy changes responses.",
+  advice: "Try again. If it persists, check that the URL is correct and that no proxy changes responses.",
 };
 
 /** Returns the fault of a response that neither accepts nor refuses a transaction. */
@@ -68,7 +68,7 @@ export function inconclusiveSubmission({
 export const MULTIPLE_MESSAGES: ResponseFault = {
   summary: "the response has more than one message",
   code: Code.Unimplemented,
-  advice: "The node may have another version, in which this method returns a stream.",
+  advice: "The server may have another version, in which this method returns a stream.",
 };
 
 export function messageTooLarge(
@@ -88,31 +88,31 @@ export function messageTooLarge(
 export const TOO_MANY_ELEMENTS: ResponseFault = {
   summary: "a message has more than a million small elements",
   code: Code.ResourceExhausted,
-  advice: "Request smaller pages, or check the node: no known response has so many small elements.",
+  advice: "Request smaller pages, or check the server: no known response has so many small elements.",
 };
 
 export const HEADERS_TOO_LARGE: ResponseFault = {
   summary: `the response has more headers than this client accepts: ${MAX_HEADER_FIELDS}, of ${MAX_HEADER_BYTES} bytes together`,
   code: Code.ResourceExhausted,
-  advice: "Check the node and any proxy in front of it: no response needs headers of this size.",
+  advice: "Check the server and any proxy in front of it: no response needs headers of this size.",
 };
 
 export const INVALID_RESPONSE: ResponseFault = {
   summary: "the response does not match its definition",
   code: Code.Internal,
-  advice: "The node may have another version. The error's cause has the details.",
+  advice: "The server may have another version. The error's cause has the details.",
 };
 
 export const UNEXPECTED_COMPRESSION: ResponseFault = {
   summary: "the response uses a compression that was not requested",
   code: Code.Internal,
-  advice: "Configure the proxy in front of the node to leave responses unchanged.",
+  advice: "Configure the proxy in front of the server to leave responses unchanged.",
 };
 
 export const BROKEN_COMPRESSION: ResponseFault = {
   summary: "the compressed data of the response is corrupt",
   code: Code.DataLoss,
-  advice: "Try again. If it persists, configure the proxy in front of the node to leave responses unchanged.",
+  advice: "Try again. If it persists, configure the proxy in front of the server to leave responses unchanged.",
 };
 
 export const REQUESTS_STREAM_ALONE: ResponseFault = {

@@ -38,8 +38,7 @@ export interface TradewireErrorOptions {
 /**
  * The base class of all errors of this library.
  *
- * The first line of `message` says what went wrong, the second what to do unless the first says it, and the last is the command
- * that explains the error.
+ * The first line of `message` says what went wrong, and the second what to do unless the first says it.
  */
 export abstract class TradewireError extends Error {
   /** The gRPC status code, as in Connect's `Code`. */
@@ -62,7 +61,7 @@ export abstract class TradewireError extends Error {
   constructor(headline: ErrorText, options: TradewireErrorOptions & { readonly errorCode: ErrorCode }) {
     const texts = { headline, notes: options.notes ?? [], advice: options.advice ?? "" };
     const { summary, advice } = wordingOf(texts);
-    const message = [summary, advice, explainLine(options.errorCode)].filter((line) => line !== "").join("\n");
+    const message = [summary, advice].filter((line) => line !== "").join("\n");
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = options.code;
@@ -71,6 +70,11 @@ export abstract class TradewireError extends Error {
     this.errorCode = options.errorCode;
     this.details = options.details ?? [];
     this.#texts = texts;
+  }
+
+  /** The command that explains the error, for people. */
+  get explanation(): string {
+    return `For details, run: npx tradewire explain ${this.errorCode}`;
   }
 
   /** The summary without its notes. */
@@ -119,10 +123,6 @@ export abstract class TradewireError extends Error {
       ...(this.method === undefined ? {} : { method: this.method }),
     };
   }
-}
-
-export function explainLine(errorCode: ErrorCode): string {
-  return `For details, run: npx tradewire explain ${errorCode}`;
 }
 
 /** Returns the name of a gRPC status code as gRPC spells it. */
@@ -239,12 +239,17 @@ export class PolicyError extends RequestError {
   }
 }
 
+/** What answers calls: a node of the network, or a server of another API. */
+export type Server = "node" | "server";
+
 /** The options of a {@link NodeError}, besides its error object. */
 export interface NodeErrorOptions extends Pick<TradewireErrorOptions, "cause" | "notes"> {
   /** See {@link NodeError.isRefusal}; false by default. */
   readonly isRefusal?: boolean | undefined;
   /** See {@link NodeError.http}. */
   readonly http?: HttpAnswer | undefined;
+  /** What answered, in the texts; by default a node. */
+  readonly server?: Server | undefined;
 }
 
 /** A failed HTTP response without an error object. Usually a proxy in front of the node has sent it. */
@@ -271,12 +276,12 @@ export class NodeError extends TradewireError {
    * @param object the error object as the node sent it
    * @param options the cause, notes for the summary, and facts about the response
    */
-  constructor(object: ErrorObject, { cause, notes, isRefusal = false, http }: NodeErrorOptions = {}) {
+  constructor(object: ErrorObject, { cause, notes, isRefusal = false, http, server = "node" }: NodeErrorOptions = {}) {
     const message = truncate(messageWithReasons(object), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
-    super(`the node answered ${codeName(object.code)}${said}`, {
+    super(`the ${server} answered ${codeName(object.code)}${said}`, {
       code: object.code,
-      advice: adviceFor(object, http),
+      advice: adviceFor(object, http, server),
       notes,
       details: object.details,
       cause,
@@ -372,40 +377,40 @@ function connectionCode(code: Code, connected: boolean): ErrorCode {
   return connected ? "TW_CONNECTION_LOST" : "TW_UNREACHABLE";
 }
 
-const CHECK_PATH = "Check the URL and its path: the server does not offer the node's interface there.";
+const CHECK_PATH = "Check the URL and its path: the server does not offer the interface there.";
 
 const FOLLOW =
-  "If the redirect leads to the node, use its target as the URL. If it leads to a login page, set the required credentials.";
+  "If the redirect leads to the server, use its target as the URL. If it leads to a login page, set the required credentials.";
 
-function adviceFor({ code, message }: ErrorObject, http: HttpAnswer | undefined): string {
+function adviceFor({ code, message }: ErrorObject, http: HttpAnswer | undefined, server: Server): string {
   // grpc-gateway answers "Not Found" for paths that it does not know.
   if (code === Code.NotFound && (http?.status === 404 || message === "Not Found")) {
     return CHECK_PATH;
   }
   const isRedirect = http !== undefined && http.status >= 300 && http.status < 400 && http.location !== null;
-  return isRedirect ? FOLLOW : adviceForCode(code);
+  return isRedirect ? FOLLOW : adviceForCode(code, server);
 }
 
-function adviceForCode(code: Code): string {
+function adviceForCode(code: Code, server: Server): string {
   switch (code) {
     case Code.InvalidArgument:
     case Code.OutOfRange:
     case Code.FailedPrecondition:
-      return "Correct the request: the node's message and the details say what is invalid.";
+      return `Correct the request: the ${server}'s message and the details say what is invalid.`;
     case Code.NotFound:
       return "Check the name or identifier.";
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return "Set the required credentials in grpc.headers and rest.headers. A proxy in front of the node may also require them.";
+      return `Set the required credentials in grpc.headers and rest.headers. A proxy in front of the ${server} may also require them.`;
     case Code.Unimplemented:
-      return "Check the URL and the node's version: the node does not offer this method.";
+      return `Check the URL and the ${server}'s version: the ${server} does not offer this method.`;
     case Code.ResourceExhausted:
     case Code.Unavailable:
     case Code.Aborted:
     case Code.DeadlineExceeded:
-      return "Try again later: the node cannot serve the call now.";
+      return `Try again later: the ${server} cannot serve the call now.`;
     default:
-      return "The node failed. Try again or use another node, and report the error to the operator of the node.";
+      return `The ${server} failed. Try again or use another ${server}, and report the error to the operator of the ${server}.`;
   }
 }
 

@@ -38,7 +38,7 @@ export const ERROR_CODES = {
     cause:
       "An option of the client, an environment variable or a key of the configuration file is invalid or contradicts another one, a certificate or key file does not contain PEM, or a configuration file that you did not name would determine where a secret is sent. The first line lists each invalid value and its source.",
     advice:
-      "Correct the values. `tradewire config` prints the effective values and their sources, and docs/configuration.md lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
+      "Correct the values. `tradewire config` prints the effective values and their sources, and configuration.md in the documentation lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
     example:
       "the configuration is invalid: timeouts.callMs must be a whole number of milliseconds from 1 to 2147483647 (got 0)",
   },
@@ -211,7 +211,7 @@ export const ERROR_CODES = {
     class: "ConnectionError",
     title: "The call took too long",
     cause:
-      "The time limit of `timeouts.callMs`, `timeoutMs` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
+      "The time limit of `timeouts.callMs`, `timeoutMs`, `--timeout` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
     advice:
       "Allow more time, request less, or use another node. If calls wait for their turn, make fewer concurrent calls.",
     example: "no data received for 30000 ms (idle timeout)",
@@ -406,7 +406,7 @@ export const ERROR_CODES = {
     cause:
       "The node belongs to another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
     advice:
-      "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from N`.",
+      "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from-block N`.",
     example:
       'the histories diverge: duckdb:history.duckdb has blocks 2001 to 3000 of trades from segment "Qm1" after "Qm0", but the node has segment "Qm2" of blocks 2001 to 3000 after "Qm0"',
   },

@@ -12,6 +12,7 @@ export {
   type PolicyErrorOptions,
   ProtocolError,
   RequestError,
+  type Server,
   SinkError,
   SlowConsumerError,
   TradewireError,

@@ -17,7 +17,7 @@ export interface NetworkFailure {
   readonly errorCode?: ErrorCode;
 }
 
-const CHECK_NODE = "Check that the node is running, that the URL is correct, and that the network works.";
+const CHECK_SERVER = "Check that the server is running, that the URL is correct, and that the network works.";
 const CHECK_TRANSPORT =
   "Check that the URL belongs to this transport: gRPC and REST have different ports, and a port with TLS needs an https: URL.";
 const CHECK_TLS: ErrorText = (nameOf) =>
@@ -28,11 +28,11 @@ const CHECK_AUTHORITY: ErrorText = (nameOf) =>
 const CHECK_NAME = "Use a hostname that is in the certificate, or set tls.serverName to one.";
 const CHECK_SCHEME = "Use an http: URL, or the port on which the server speaks TLS.";
 const CHECK_WHETHER_TLS =
-  "If the port speaks TLS, use an https: URL. Otherwise check the node and the network, and try again.";
+  "If the port speaks TLS, use an https: URL. Otherwise check the server and the network, and try again.";
 const CHECK_WHETHER_REFUSED =
-  "The server may have refused or required a client certificate: check tls.certFile. Otherwise check the node and the network, and try again.";
+  "The server may have refused or required a client certificate: check tls.certFile. Otherwise check the server and the network, and try again.";
 const TLS_FAILED = "TW_TLS";
-const TRY_AGAIN = "Try again. If it persists, check the node and the network.";
+const TRY_AGAIN = "Try again. If it persists, check the server and the network.";
 
 /** The maximum number of fields of a response's header, except over `grpc-js`. */
 export const MAX_HEADER_FIELDS = 1000;
@@ -171,7 +171,7 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   }
   const notMade = first((code) => NOT_MADE.get(code));
   if (notMade !== undefined) {
-    return connected ? connectionLost() : { summary: notMade, connected, advice: CHECK_NODE };
+    return connected ? connectionLost() : { summary: notMade, connected, advice: CHECK_SERVER };
   }
   if (!codes.some((code) => LOST.test(code))) {
     return undefined;
@@ -207,7 +207,7 @@ export function streamReset(http2Code: number, transport?: string): NetworkFailu
     return {
       summary: `the call was reset because a limit was exceeded (HTTP/2 error code ${OVER_LIMIT})`,
       connected: true,
-      advice: `Either the server limits calls, or the response has more headers than this client accepts over this transport: ${fields}, of ${MAX_HEADER_BYTES} bytes together. Call less often, or check the proxies in front of the node.`,
+      advice: `Either the server limits calls, or the response has more headers than this client accepts over this transport: ${fields}, of ${MAX_HEADER_BYTES} bytes together. Call less often, or check the proxies in front of the server.`,
       code,
     };
   }

@@ -1,3 +1,5 @@
+import { withJson } from "../json-result.js";
+
 /**
  * Wraps a caller's event hook. If the hook throws or rejects, the process emits one warning, and nothing else changes.
  */
@@ -18,7 +20,7 @@ export function createEventReporter<Event extends unknown[]>(
   };
   return (...event) => {
     try {
-      Promise.resolve<unknown>(onEvent?.(...event)).catch(warn); // The function may be asynchronous.
+      Promise.resolve<unknown>(onEvent?.(...withJson(event))).catch(warn); // The function may be asynchronous.
     } catch (reason) {
       warn(reason);
     }

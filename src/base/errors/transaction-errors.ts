@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { withJson } from "../json-result.js";
 import { RequestError, TradewireError } from "./error-classes.js";
 import { MAX_MESSAGE, truncate } from "./error-text.js";
 
@@ -65,7 +66,7 @@ export class TransactionError extends TradewireError {
       advice: adviceFor(refusal, result.txHash, known),
       errorCode: "TW_TRANSACTION_REFUSED",
     });
-    this.result = result;
+    this.result = withJson(result);
     this.data = data;
     this.problems = problems;
     this.refusal = refusal;

@@ -14,9 +14,14 @@ const MAX_OPEN = 32;
  * @throws {@link FileError} from that function, if the code cannot be loaded
  */
 export function lazily<T>(load: () => Promise<T>): () => Promise<T> {
+  return remembered(() => loadCode(load));
+}
+
+/** Returns a function that loads something at the first call. A failure is not remembered, so that the next call tries again. */
+export function remembered<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {
-    loading ??= loadCode(load).catch((reason: unknown) => {
+    loading ??= load().catch((reason: unknown) => {
       loading = undefined;
       throw reason;
     });

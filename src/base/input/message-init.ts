@@ -1,4 +1,11 @@
-import { type DescEnum, type DescField, type DescMessage, type DescOneof, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  type MessageInitShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
@@ -11,6 +18,7 @@ import {
   isOfEveryObject,
   unknownKeyError,
 } from "./assert.js";
+import type { InitOf } from "./init.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
@@ -18,7 +26,13 @@ import {
  *
  * @throws {@link RequestError} if a field does not exist, or a value does not fit its field
  */
-export function parseMessageInit<T>(desc: DescMessage, init: T, name = "request"): T {
+export function parseMessageInit<Desc extends DescMessage>(
+  desc: Desc,
+  init: InitOf<Desc>,
+  name?: string,
+): MessageInitShape<Desc>;
+export function parseMessageInit(desc: DescMessage, init: unknown, name?: string): object;
+export function parseMessageInit(desc: DescMessage, init: unknown, name = "request"): object {
   assertObject(name, init);
   return isOf(desc, init) ? init : parseFields(desc, init, name === "request" ? undefined : { name });
 }
@@ -304,7 +318,7 @@ function numbersOf(desc: DescEnum): ReadonlyMap<string, number> {
 }
 
 function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): RequestError {
-  const names = desc.values.map(({ name }) => name);
+  const names = desc.values.map(({ localName }) => localName);
   const near = typeof value === "string" ? closestName(value, [...numbersOf(desc).keys()]) : undefined;
   const advice = `${near === undefined ? "" : `Did you mean ${near}? `}Valid values: ${names.join(", ")}.`;
   return invalidValueError(path, value, `a value of ${desc.typeName}`, advice);

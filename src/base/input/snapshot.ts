@@ -1,4 +1,5 @@
 import { RequestError } from "../errors/error-classes.js";
+import { withJson } from "../json-result.js";
 import { kindOf } from "./assert.js";
 
 // What a caller passes may change at any time: another order is written into the same object, or a getter returns another value.
@@ -32,15 +33,22 @@ export function snapshotData(data: unknown): unknown {
   return copyOf(data, 0, () => false);
 }
 
-/** Makes each function of an object copy its arguments with {@link snapshot} before it does anything else. */
+/**
+ * Makes each function of an object copy its arguments with {@link snapshot} before it does anything else, and `JSON.stringify`
+ * write its results.
+ */
 export function withSnapshots<T extends object>(api: T): T {
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(api))) {
     if (typeof value === "function") {
-      Reflect.set(api, name, (...given: readonly unknown[]) => Reflect.apply(value, api, given.map(snapshot)));
+      Reflect.set(api, name, (...given: readonly unknown[]) =>
+        resultOf(Reflect.apply(value, api, given.map(snapshot))),
+      );
     }
   }
   return api;
 }
+
+const resultOf = (result: unknown) => (result instanceof Promise ? result.then(withJson) : withJson(result));
 
 function copyOf(value: unknown, depth: number, isKept: (value: object) => boolean): unknown {
   if (!isObject(value)) {
@@ -100,11 +108,14 @@ function ownersOf(value: object): object[] {
   return owners;
 }
 
-/** Whether a value has a function, of its own or of its class. Nothing is read from getters. */
+/** Whether a value has a function, of its own or of its class, besides that of JSON. Nothing is read from getters. */
 function hasMethod(value: object): boolean {
   return ownersOf(value).some((owner) =>
     Reflect.ownKeys(owner).some(
-      (name) => name !== "constructor" && typeof Object.getOwnPropertyDescriptor(owner, name)?.value === "function",
+      (name) =>
+        name !== "constructor" &&
+        name !== "toJSON" &&
+        typeof Object.getOwnPropertyDescriptor(owner, name)?.value === "function",
     ),
   );
 }

@@ -12,8 +12,9 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../wire/http-rule/http-rule.js";
 import { methodName } from "../../wire/transport/method.js";
 import type { CompletionValues } from "../declarations.js";
+import { wrapped } from "../formatting.js";
 import { printable, printableLines } from "../output.js";
-import { type Tables, tableWidth, wrapped } from "../table.js";
+import { type Tables, tableWidth } from "../table.js";
 import { type Definitions, loadDefinitions, methodsOf, type Named, yields } from "./definitions.js";
 
 /** An element that can be described. */

@@ -6,8 +6,9 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { closestName, quoted, suggestNames } from "../../base/errors/error-text.js";
+import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
+import { parseEnumValue } from "../../base/input/message-init.js";
 import { findField } from "../../wire/http-rule/request-fields.js";
 import { isJsonObject } from "../../wire/json/json-values.js";
 import { parseStrictJson } from "../../wire/json/strict-json.js";
@@ -134,15 +135,10 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
   const found = desc.values.find(({ name, localName }) =>
     [name, localName].some((known) => known.toUpperCase() === wanted),
   );
-  if (found !== undefined) {
-    return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
+  if (found === undefined) {
+    return parseEnumValue(desc, text, where); // It names the valid values.
   }
-  const names = desc.values.map(({ name }) => name);
-  const prefix = desc.sharedPrefix ?? "";
-  const meant = text.toLowerCase().startsWith(prefix.toLowerCase()) ? text : `${prefix}${text}`;
-  throw new RequestError(`${where}: must be a value of ${desc.typeName} (got ${quoted(text)})`, {
-    advice: suggestNames(meant, names),
-  });
+  return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
 }
 
 function parsed(text: string, where: string): JsonValue {
@@ -185,41 +181,43 @@ const LONG: ReadonlySet<ScalarType | undefined> = new Set([
 ]);
 
 /**
- * Checks for errors that Protobuf's JSON parser does not explain: unknown fields, and 64-bit integers that were written as JSON
- * numbers and rounded.
+ * Reads a message in JSON: enum values may be without the prefix that they share. It names the errors that Protobuf's JSON parser
+ * does not explain: unknown fields and enum values, and 64-bit integers that were written as JSON numbers and rounded.
  *
  * @throws {@link RequestError} naming the field
  */
-export function checkFields(desc: DescMessage, json: JsonValue, where: string): void {
-  if (!isJsonObject(json) || FREE_FORMS.has(desc.typeName)) {
-    return;
+export function readFields(desc: DescMessage, json: JsonObject, where: string): JsonObject {
+  if (FREE_FORMS.has(desc.typeName)) {
+    return json;
   }
-  for (const [name, value] of Object.entries(json)) {
+  const entries = Object.entries(json).map(([name, value]): [string, JsonValue] => {
     const field = findField(desc, name);
     if (field === undefined && !name.startsWith("[")) {
       throw unknownField(desc, name, where);
     }
-    if (field !== undefined) {
-      checkValues(field, value, `${where}, ${name}`);
-    }
-  }
+    return [name, field === undefined ? value : readValues(field, value, `${where}, ${name}`)];
+  });
+  return Object.fromEntries(entries);
 }
 
-function checkValues(field: DescField, value: JsonValue, where: string): void {
-  const values =
-    field.fieldKind === "list" && Array.isArray(value)
-      ? value
-      : field.fieldKind === "map" && isJsonObject(value)
-        ? Object.values(value)
-        : [value];
-  for (const item of values) {
-    if (LONG.has(field.scalar) && typeof item === "number" && !Number.isSafeInteger(item)) {
-      throw new RequestError(`${where}: ${item} is a JSON number that may have been rounded`, {
-        advice: "Put 64-bit integers in quotes.",
-      });
-    }
-    if (field.message !== undefined) {
-      checkFields(field.message, item, where);
-    }
+function readValues(field: DescField, value: JsonValue, where: string): JsonValue {
+  const one = (item: JsonValue) => readValue(field, item, where);
+  if (field.fieldKind === "list" && Array.isArray(value)) {
+    return value.map(one);
   }
+  return field.fieldKind === "map" && isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]))
+    : one(value);
+}
+
+function readValue(field: DescField, item: JsonValue, where: string): JsonValue {
+  if (LONG.has(field.scalar) && typeof item === "number" && !Number.isSafeInteger(item)) {
+    throw new RequestError(`${where}: ${item} is a JSON number that may have been rounded`, {
+      advice: "Put 64-bit integers in quotes.",
+    });
+  }
+  if (field.enum !== undefined && typeof item === "string") {
+    return enumValue(field.enum, item, where);
+  }
+  return field.message !== undefined && isJsonObject(item) ? readFields(field.message, item, where) : item;
 }

@@ -5,7 +5,7 @@ import { isJsonObject } from "../../wire/json/json-values.js";
 import { assertStrictMessage, parseStrictJson } from "../../wire/json/strict-json.js";
 import { MAX_TEXT_BYTES, readBytes, readText, STANDARD } from "../command-files.js";
 import type { InputContext } from "../output.js";
-import { checkFields, setFields } from "./request-fields.js";
+import { readFields, setFields } from "./request-fields.js";
 
 /** The input of a request, as the user wrote it. */
 export interface RequestInput {
@@ -61,10 +61,10 @@ function requestOf<I extends DescMessage>(
     }
     setFields(desc, json, settings);
   }
-  checkFields(desc, json, source);
-  assertStrictMessage(desc, json, registry, source);
+  const read = isJsonObject(json) ? readFields(desc, json, source) : json;
+  assertStrictMessage(desc, read, registry, source);
   try {
-    return fromJson(desc, json, { registry });
+    return fromJson(desc, read, { registry });
   } catch (cause) {
     throw new RequestError(`${source}: ${cause instanceof Error ? cause.message : String(cause)}`, {
       advice: `See its fields with \`tradewire describe ${desc.typeName}\`.`,

@@ -4,18 +4,18 @@ import { profileRules } from "../../base/profile.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { saveArchive } from "../../data/archive/save-archive.js";
 import { assemble, capturedChunks } from "../../index.js";
-import { extensionsOption, profileOption } from "../client-options.js";
-import { parseOutPath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
-import { defineCommand, flag, type OptionValues, text } from "../declarations.js";
+import { parseSavePath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
+import { defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions } from "../output-format.js";
+import { extensionsOption, forceOption, profileOption, toOption } from "../shared-options.js";
 
 const assembleOptions = {
-  out: text("<path>", "folder or file to save to, or - for standard output (default: the capture's name with .zip)"),
+  to: toOption("a folder, a file, or - for standard output (default: the capture's name with .zip)"),
   extensions: extensionsOption,
   profile: profileOption,
-  force: flag("overwrite an existing file"),
-  ...resultOutput,
+  force: forceOption,
+  ...outputOptions,
 };
 
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
@@ -25,10 +25,10 @@ export const addAssemble = defineCommand(assembleOptions, runAssemble);
 
 async function runAssemble(file: string, options: AssembleCommandOptions, context: CommandContext): Promise<void> {
   const name = file === STANDARD ? undefined : `${basename(file, extname(file))}.zip`;
-  const target = options.out ?? name;
+  const target = options.to ?? name;
   if (target === undefined) {
     throw new RequestError("standard input has no file name to save the archive under", {
-      advice: "Set --out to a path, or to - for standard output.",
+      advice: "Set --to to a path, or to - for standard output.",
     });
   }
   const bytes = archiveOf(file, options, context);
@@ -42,12 +42,12 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
   const force = options.force === true;
   const { signal } = context;
   const saved = await saveArchive(bytes, {
-    target: await parseOutPath(target, ".zip"),
+    target: await parseSavePath(target, ".zip"),
     force,
     fileName: () => name ?? "export.zip",
     signal,
   });
-  await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
+  await printSavedArchive(saved, { start, format: outputFormat(options, context) }, context);
 }
 
 async function* archiveOf(

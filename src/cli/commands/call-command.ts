@@ -30,20 +30,11 @@ import { type RequestsInput, readRequest, readRequests } from "../api/requests.j
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
-import {
-  choice,
-  defineCommand,
-  flag,
-  type OptionValues,
-  parsed,
-  repeatedText,
-  text,
-  withDefault,
-} from "../declarations.js";
+import { choice, defineCommand, type OptionValues, repeatedText, withDefault } from "../declarations.js";
 import { size } from "../formatting.js";
-import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
-import { OUTPUT } from "../output-format.js";
-import { parseCount, parseDuration } from "../parsers.js";
+import { type CommandContext, indentedJson, json, writeJsonArray, writeOut } from "../output.js";
+import { jsonFlag, OUTPUT, outputFormat, printReport } from "../output-format.js";
+import { amountOptions, forceOption, toOption } from "../shared-options.js";
 
 const callOptions = {
   data: withDefault(
@@ -61,14 +52,17 @@ const callOptions = {
     [],
     "none",
   ),
-  timeout: parsed("<duration>", "maximum duration of the whole call, including a stream", parseDuration),
-  all: flag("print the records of all pages, one per line"),
-  limit: parsed("<count>", "stop after this many records, across pages, or this many messages of a stream", parseCount),
-  out: text("<file>", "write the bytes of the response (google.api.HttpBody) to a file, or - for standard output"),
-  force: flag("overwrite an existing file"),
+  ...amountOptions,
+  to: toOption("a file, or - for standard output, for the bytes of a google.api.HttpBody"),
+  force: forceOption,
   ...definitionsOptions,
-  output: choice("<format>", "print the response on one line, even on a terminal", ["json"], OUTPUT),
-  json: flag("short for --output json; errors are JSON, too", { conflicts: ["output"] }),
+  output: choice(
+    "<format>",
+    "format of the output (default: indented JSON on a terminal, otherwise jsonl)",
+    ["json", "jsonl"],
+    OUTPUT,
+  ),
+  json: jsonFlag,
   ...clientOptions,
 };
 
@@ -107,23 +101,44 @@ async function runCall(
     context.output.role = "response";
   }
   const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
-  if (options.out !== undefined) {
-    await writeBody(messages, { ...options, out: options.out }, context);
+  if (options.to !== undefined) {
+    await writeBody(messages, { ...options, to: options.to }, context);
     return;
   }
-  const isForPerson = context.out.isTTY === true && !isJson(options) && method.methodKind === "unary";
-  let left = options.limit ?? Number.POSITIVE_INFINITY;
-  for await (const message of messages) {
-    const response = responseJson(method.output, message, registry);
-    await writeOut(context, isForPerson ? indentedJson(response) : json(response));
-    left -= 1;
-    if (left === 0) {
-      break;
+  async function* printed() {
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    for await (const message of messages) {
+      yield responseJson(method.output, message, registry);
+      left -= 1;
+      if (left === 0) {
+        return;
+      }
     }
   }
+  if (isUnary(method)) {
+    const isForPerson = outputFormat(options, context) === "table";
+    for await (const response of printed()) {
+      await writeOut(context, isForPerson ? indentedJson(response) : json(response));
+    }
+    return;
+  }
+  await printAll(printed(), options, context);
 }
 
-const isJson = ({ json: isShort, output }: CallOptions) => isShort === true || output === "json";
+/** Prints several messages: as one array, or one per line. */
+async function printAll(
+  values: AsyncIterable<JsonObject>,
+  options: CallOptions,
+  context: CommandContext,
+): Promise<void> {
+  if (outputFormat(options, context) === "json") {
+    await writeJsonArray(context, values);
+    return;
+  }
+  for await (const value of values) {
+    await writeOut(context, json(value));
+  }
+}
 
 function namedMethods(definitions: Definitions): Named<DescMethod>[] {
   return methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
@@ -196,22 +211,17 @@ async function* responses(
   transport: Transport,
   method: DescMethod,
   { requests, headers }: PreparedCall,
-  { timeout, out }: CallOptions,
-  { signal, err }: CommandContext,
+  { timeout, to }: CallOptions,
+  { signal }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
     const request = await onlyOf(requests);
-    const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
-      if (signal.aborted && !isReadOnly(method)) {
-        err.write("tradewire: interrupted; it is unknown whether the node executed the call\n");
-      }
-      throw reason;
-    });
+    const { message } = await transport.unary(method, signal, timeout, headers, request);
     yield message;
   }
   if (isStreaming(method)) {
     const { header, message } = await transport.stream(method, signal, timeout, headers, requests);
-    if (out !== undefined) {
+    if (to !== undefined) {
       checkEnd(header);
     }
     yield* message;
@@ -219,16 +229,11 @@ async function* responses(
 }
 
 /** Returns the method if its records are requested, of all pages or a number of them. */
-function pagingMethod(method: DescMethod, { all, limit, timeout }: CallOptions): DescMethodUnary | undefined {
+function pagingMethod(method: DescMethod, { all, limit }: CallOptions): DescMethodUnary | undefined {
   if (all !== true && (limit === undefined || !isUnary(method))) {
     return undefined;
   }
   connectionOf(method); // Throws if the method has no pages.
-  if (timeout !== undefined) {
-    throw new RequestError("--timeout applies to one call, but pages need several calls", {
-      advice: "Limit each call with --call-timeout.",
-    });
-  }
   return isUnary(method) ? method : undefined;
 }
 
@@ -236,17 +241,18 @@ async function printRecords(
   client: Client,
   method: DescMethodUnary,
   { requests, headers, registry }: PreparedCall,
-  { limit }: CallOptions,
+  options: CallOptions,
   context: CommandContext,
 ): Promise<void> {
+  const { limit } = options;
   const { node: desc } = connectionOf(method);
-  for await (const { node } of client.records(method, await onlyOf(requests), {
-    limit,
-    headers,
-    signal: context.signal,
-  })) {
-    await writeOut(context, json(responseJson(desc, node, registry)));
+  const records = client.records(method, await onlyOf(requests), { limit, headers, signal: context.signal });
+  async function* printed() {
+    for await (const { node } of records) {
+      yield responseJson(desc, node, registry);
+    }
   }
+  await printAll(printed(), options, context);
 }
 
 function headersOf(lines: readonly string[]): Headers {
@@ -295,18 +301,21 @@ function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
 /**
  * Checks the options for bytes.
  *
- * @throws {@link RequestError} if `--out` is given for a method that does not respond with bytes, or with options that
+ * @throws {@link RequestError} if `--to` is given for a method that does not respond with bytes, or with options that
  *   exclude it
  */
-function checkOutput(method: DescMethod, { out, force, all, limit }: CallOptions): void {
-  if (out === undefined ? force === true : all === true || limit !== undefined) {
-    throw new RequestError("--force needs --out, and --out cannot be combined with --all or --limit", {
-      advice: "Use --out for bytes, and --all or --limit for records.",
+function checkOutput(method: DescMethod, { to, force, all, limit }: CallOptions): void {
+  if (to === undefined && force === true) {
+    throw new RequestError("--force needs --to", { advice: "Add --to, or remove --force." });
+  }
+  if (to !== undefined && !isHttpBody(method.output)) {
+    throw new RequestError(`${methodName(method)} responds with ${method.output.typeName}, not with bytes`, {
+      advice: "Remove --to: the response is printed as JSON.",
     });
   }
-  if (out !== undefined && !isHttpBody(method.output)) {
-    throw new RequestError(`${methodName(method)} responds with ${method.output.typeName}, not with bytes`, {
-      advice: "Remove --out: the response is printed as JSON.",
+  if (to !== undefined && (all === true || limit !== undefined)) {
+    throw new RequestError(`--to saves bytes, which --${all === true ? "all" : "limit"} does not apply to`, {
+      advice: `Remove --${all === true ? "all" : "limit"}, or remove --to to print records.`,
     });
   }
 }
@@ -330,24 +339,23 @@ function checkEnd(header: Headers): void {
  */
 async function writeBody(
   messages: AsyncIterable<Message>,
-  options: CallOptions & { readonly out: string },
+  options: CallOptions & { readonly to: string },
   context: CommandContext,
 ): Promise<void> {
-  const { out, force = false } = options;
+  const { to, force = false } = options;
   const bytes = dataOf(messages);
-  if (out === STANDARD) {
+  if (to === STANDARD) {
     for await (const chunk of bytes) {
       await writeOut(context, chunk);
     }
     return;
   }
-  const saved = await saveUnverified(bytes, { target: out, fileName: () => noName(out), force });
-  if (isJson(options)) {
-    context.out.write(json(saved));
-  } else {
+  const saved = await saveUnverified(bytes, { target: to, fileName: () => noName(to), force });
+  const table = () => {
     context.out.write(`${saved.path}\n`);
     context.notes.write(`${size(saved.bytes)}, SHA-256 ${saved.sha256}\n`);
-  }
+  };
+  await printReport({ table, object: () => saved }, outputFormat(options, context), context);
 }
 
 async function* dataOf(messages: AsyncIterable<Message>): AsyncGenerator<Uint8Array> {

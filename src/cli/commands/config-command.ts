@@ -4,11 +4,11 @@ import { maskProxy } from "../../wire/config/proxy.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originOf } from "../config-origins.js";
 import { defineCommand } from "../declarations.js";
-import { printable } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { printTable, widthOf, wrapLastColumn } from "../table.js";
+import { printable, widthOf } from "../output.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { printTable, wrapLastColumn } from "../table.js";
 
-const configOptions = { ...resultOutput, ...clientOptions };
+const configOptions = { ...outputOptions, ...clientOptions };
 
 /** Defines the command `config`, which prints the effective configuration and the source of each value. */
 export const addConfig = defineCommand(configOptions, async (options, context) => {
@@ -25,7 +25,7 @@ export const addConfig = defineCommand(configOptions, async (options, context) =
     object: () => Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry])),
     records: () => entries,
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 });
 
 interface ConfigEntry {

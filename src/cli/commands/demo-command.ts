@@ -5,17 +5,18 @@ import { ProtocolError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { type ClientConfig, createClient, type SavedExport } from "../../index.js";
 import { startDevnode } from "../../node/index.js";
-import { defineCommand, text } from "../declarations.js";
+import { defineCommand } from "../declarations.js";
 import { size } from "../formatting.js";
+import { toOption } from "../shared-options.js";
 
 /** The range that the demonstration exports. The schema version changes within it. */
 const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
 
-const demoOptions = { out: text("<folder>", "folder to save to (default: a new temporary folder)") };
+const demoOptions = { to: toOption("a folder (default: a new temporary folder)") };
 
 /** Defines the command `demo`, which exports the same range from a local node over gRPC and over REST. */
 export const addDemo = defineCommand(demoOptions, async (options, { out, signal }) => {
-  const folder = options.out === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.out);
+  const folder = options.to === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.to);
   await using node = await startDevnode({ signal });
   out.write(`Started a local node: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
   out.write(`Exporting ${REQUEST.table}, blocks ${REQUEST.fromBlock} to ${REQUEST.toBlock}:\n`);

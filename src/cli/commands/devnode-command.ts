@@ -3,30 +3,29 @@ import { buffer } from "node:stream/consumers";
 import { Code } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import { ConnectionError, ProtocolError, RequestError } from "../../base/errors/index.js";
-import { profiles } from "../../base/profile.js";
 import { timeoutSignal } from "../../base/runtime/index.js";
 import { isTableName, tableNames } from "../../data/schema/table-names.js";
 import type { Genesis } from "../../node/index.js";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../wire/config/load-config.js";
-import { chainIdPrefixOption } from "../client-options.js";
 import { readBytes } from "../command-files.js";
 import {
   type ArgumentDeclaration,
   addArguments,
   addOptions,
   addOwnAction,
-  choice,
   flag,
   flagOf,
+  list,
   type OptionValues,
   parsed,
-  repeatedText,
   text,
+  textList,
   withDefault,
 } from "../declarations.js";
 import { type CommandContext, type InputContext, json, printable, writeOut } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { parseInteger, parseList } from "../parsers.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { parseDurationOrZero, parseInteger } from "../parsers.js";
+import { chainIdPrefixOption, ownChainIdOption, profileOption } from "../shared-options.js";
 
 const devnodeOptions = {
   host: withDefault(text("<address>", "address to listen on"), "127.0.0.1"),
@@ -35,18 +34,14 @@ const devnodeOptions = {
     parsed("<port>", "TCP port for the HTTP gateway; 0 picks a free port", parseInteger),
     DEFAULT_REST_PORT,
   ),
-  chainId: text("<id>", "chain ID (default: tradewire-devnet)"),
-  profile: choice(
-    "<name>",
-    "behave as the API documentation specifies, or like deployed nodes (default: specification)",
-    profiles,
-  ),
+  chainId: ownChainIdOption,
+  profile: profileOption,
   segments: parsed("<count>", "number of initial history segments (default: 5)", parseInteger),
   blocksPerSegment: parsed("<count>", "number of blocks per segment (default: 1000; deployed: 300)", parseInteger),
-  schemaVersions: parsed(
-    "<versions>",
+  schemaVersions: list(
+    "<number>",
     "schema version of each segment; the last one applies to all later segments (default: 115,115,115,116)",
-    (list) => parseList(list).map(parseInteger),
+    parseInteger,
   ),
   genesis: withDefault(
     parsed("<table=file>", "CSV file with rows of a table, instead of generated rows", genesisFile, {
@@ -55,33 +50,29 @@ const devnodeOptions = {
     {},
     "generated rows",
   ),
-  blockMs: parsed(
-    "<milliseconds>",
-    "time between blocks; 0 makes no blocks automatically (default: 1000)",
-    parseInteger,
+  blockTime: parsed(
+    "<duration>",
+    "time between blocks; 0 makes no blocks automatically (default: 1s)",
+    parseDurationOrZero,
   ),
-  commitDelayMs: parsed(
-    "<milliseconds>",
-    "time from a block's events until listings have its records (default: 75; with --block-ms 0: 0)",
-    parseInteger,
+  commitDelay: parsed(
+    "<duration>",
+    "time from a block's events until listings have its records (default: 75ms; with --block-time 0: 0)",
+    parseDurationOrZero,
   ),
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
-  fundedKeys: parsed(
-    "<keys>",
+  fundedKeys: textList(
+    "<key>",
     "fund only these public keys and those that the node prints; none funds only those that the node prints (default: fund every key)",
-    (list) => (list === "none" ? [] : parseList(list)),
   ),
   dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: blocks are stored in memory)"),
-  chainIdPrefix: chainIdPrefixOption("how transactions use the chain ID (default: set by the profile)"),
+  chainIdPrefix: chainIdPrefixOption,
   rateLimit: flag(
     "limit the calls of each address as deployed nodes do, and ban clients that exceed it (default: no limit)",
   ),
   admin: flag("let the commands below control the node through its gateway (default: they are rejected)"),
-  adminName: repeatedText(
-    "<name>",
-    "with --admin: additional hostname of this node, such as a container's; may be repeated",
-  ),
-  ...resultOutput,
+  adminName: textList("<name>", "with --admin: additional hostname of this node, such as a container's"),
+  ...outputOptions,
 };
 
 type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
@@ -95,12 +86,15 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
   const { signal } = context;
   addOwnAction(devnode, devnodeOptions, async (commandOptions: DevnodeCommandOptions) => {
     const { json: _, output: __, quiet, verbose, color, ...nodeOptions } = commandOptions;
-    const { genesis: files, adminName: adminNames, ...options } = nodeOptions;
+    const { genesis: files, adminName: adminNames, blockTime, commitDelay, fundedKeys, ...options } = nodeOptions;
     // Loaded lazily, because the commands that control a node do not need it.
     const { startDevnode } = await import("../../node/index.js");
     await using node = await startDevnode({
       ...options,
       adminNames,
+      blockMs: blockTime,
+      commitDelayMs: commitDelay,
+      fundedKeys: fundedKeys?.filter((key) => key !== "none"),
       genesis: await readGenesis(files, context),
       signal,
       onFailure({ height, txHash, errors }) {
@@ -116,7 +110,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       },
       object: () => ({ grpcUrl, restUrl, chainId, mnemonic, keys }),
     };
-    await printReport(report, resultFormat(commandOptions), context);
+    await printReport(report, outputFormat(commandOptions, context), context);
     context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
     if (!signal.aborted) {
       await once(signal, "abort");

@@ -4,14 +4,13 @@ import type { LoadedConfig } from "../../index.js";
 import { ownFilePath } from "../../wire/config/config-files.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
 import { defineCommand } from "../declarations.js";
-import { type Finding, failedCheck } from "../doctor/finding.js";
-import { checkNodes } from "../doctor/node-checks.js";
-import { size } from "../formatting.js";
-import { type CommandContext, printable, Reported, type Streams } from "../output.js";
-import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
-import { printTable, widthOf, wrapLastColumn, wrapped } from "../table.js";
+import { checkNodes, type Finding, failedCheck } from "../doctor/node-checks.js";
+import { size, wrapped } from "../formatting.js";
+import { type CommandContext, printable, Reported, type Streams, widthOf } from "../output.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { printTable, wrapLastColumn } from "../table.js";
 
-const doctorOptions = { ...recordsOutput, ...clientOptions };
+const doctorOptions = { ...outputOptions, ...clientOptions };
 
 /**
  * Defines the command `doctor`, which checks the machine, the configuration and the nodes, and fails if a check fails.
@@ -30,7 +29,7 @@ export const addDoctor = defineCommand(doctorOptions, async (options, context) =
     object: () => ({ checks: findings }),
     records: () => findings,
   };
-  await printReport(report, recordsFormat(options, context), context);
+  await printReport(report, outputFormat(options, context), context);
   if (findings.some(({ state }) => state === "failure")) {
     throw new Reported();
   }

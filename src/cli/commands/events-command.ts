@@ -1,54 +1,39 @@
-import type { DescField, DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
-import {
-  BusEventSchema,
-  type StopOrderEvent,
-  type TransactionResult,
-  TransactionResult_StatusSchema,
-} from "../../../gen/vega/events/v1/events_pb.js";
-import {
-  type Order,
-  Order_StatusSchema,
-  Order_TimeInForceSchema,
-  Order_TypeSchema,
-  SideSchema,
-  StopOrder_StatusSchema,
-  type Trade,
-} from "../../../gen/vega/vega_pb.js";
+import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { commandNames } from "../../../gen/names/commands.js";
+import { BusEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import { truncate } from "../../base/errors/error-text.js";
-import { isBytes } from "../../base/input/assert.js";
+import { unixMs } from "../../base/runtime/index.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { parseEventType } from "../../trade/live/event-types.js";
+import { ownersIn } from "../../trade/market/field-units.js";
+import { isJsonObject } from "../../wire/json/json-values.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { defineCommand, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
-import { valueName } from "../listing.js";
-import { type CommandContext, json, printable, writeOut } from "../output.js";
-import { eventsOutput } from "../output-format.js";
-import { parseCount } from "../parsers.js";
-import { type Assets, balanceText, createAssets } from "../records/assets.js";
+import { defineCommand, flag, list, negatedFlag, type OptionValues } from "../declarations.js";
+import { clock } from "../formatting.js";
+import { shortId } from "../listing.js";
+import { type CommandContext, json, printable, widthOf, writeOut } from "../output.js";
+import { eventsOutput, printsJsonLines } from "../output-format.js";
+import { readableJson } from "../records/readable.js";
 import { createNames, type Names } from "../records/record-names.js";
-import { stopOrderDecimals, triggerText } from "../records/record-types.js";
+import { amountOptions, chainIdOption, marketOption, partyOption, rawOption, wideOption } from "../shared-options.js";
+import { shortened } from "../table.js";
 
 const eventsOptions = {
-  type: repeated(
-    "<type>",
-    "only events of this type, such as order, trade, transactionResult; may be repeated",
-    parseEventType,
-    { completions: () => ({ values: eventTypes }), isFilter: true },
-  ),
-  party: text("<id>", "only events of this party: its ID, or the start of it", { isFilter: true }),
-  market: text("<market>", "only events of this market: its code, its ID, or the start of its ID", { isFilter: true }),
+  type: list("<type>", "only events of this type, such as order, trade, transactionResult", parseEventType, {
+    completions: () => ({ values: eventTypes }),
+    isFilter: true,
+  }),
+  party: partyOption,
+  market: marketOption,
   lifecycle: flag("with --type order: also print canceled and expired orders, as order events"),
   ...eventsOutput,
-  output: {
-    ...eventsOutput.output,
-    description: "one readable line or one JSON object per event (default: table on a terminal, otherwise jsonl)",
-  },
-  wide: flag("print full IDs"),
-  limit: parsed("<count>", "stop after this many events", parseCount),
+  raw: rawOption,
+  wide: wideOption,
+  limit: amountOptions.limit,
   reconnect: negatedFlag("exit with an error when the connection is lost"),
-  chainId: text("<id>", "chain that the events must belong to"),
+  chainId: chainIdOption,
   ...clientOptions,
 };
 
@@ -60,20 +45,25 @@ export const addEvents = defineCommand(eventsOptions, runEvents);
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
   const { type: types, party, market, limit = Number.POSITIVE_INFINITY, reconnect } = options;
   const lifecycle = options.lifecycle === true;
-  const isTable = options.output === undefined ? context.out.isTTY === true : options.output === "table";
-  const format = isTable && options.json !== true ? "table" : "jsonl";
+  const format = printsJsonLines(options, context) ? "jsonl" : "table";
   if (format === "table" && !lifecycle && types !== undefined && missesEnds(types)) {
     context.notes.write("tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n");
   }
   // Without events nothing else would show that the connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
-  const names = createNames(client, options.wide === true, context);
+  const names = createNames(client, options, context);
   const partyId = party && (await names.party(party));
   const marketId = market && (await names.market(market));
-  const isWide = options.wide === true;
-  const id = (text: string) => (isWide || text.length <= SHORT_ID + 1 ? text : `${text.slice(0, SHORT_ID)}…`);
-  const assetsFor = createAssets(client, context);
+  const [isWide, isRaw] = [options.wide === true, options.raw === true];
+  const width = isWide ? Number.POSITIVE_INFINITY : widthOf(context);
+  /** Returns the content of an event: in decimals, which are loaded, or with `--raw` as the node sent it. */
+  async function contentOf({ value }: LiveEvent, desc: DescMessage): Promise<JsonObject> {
+    await names.load(ownersIn(desc, value));
+    const json = isRaw ? messageToJson(desc, value) : readableJson(desc, value, names.known);
+    return isJsonObject(json) ? json : {};
+  }
+  const shown: Shown = { names, isWide };
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
@@ -84,12 +74,10 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
       continue;
     }
     const desc = valueDesc(item);
-    if (format === "table" && marketOf(item) !== "") {
-      await names.loadIfOffered(marketOf(item));
-    }
-    const assets = format === "table" && item.kind === "account" ? await assetsFor(item.value.asset) : NO_ASSETS;
-    const shown = { names, assets, id };
-    await writeOut(context, format === "table" ? eventLine(item, desc, shown) : json(eventJson(item, desc)));
+    const value = await contentOf(item, desc);
+    const line =
+      format === "table" ? eventLine(item, about(item, desc, value, shown), isWide, width) : json({ ...item, value });
+    await writeOut(context, line);
     left -= 1;
     if (left <= 0) {
       break;
@@ -107,10 +95,6 @@ function valueDesc({ kind: type }: LiveEvent): DescMessage {
   return field?.message ?? BusEventSchema;
 }
 
-function eventJson({ value, ...event }: LiveEvent, desc: DescMessage): object {
-  return { ...event, value: messageToJson(desc, value) };
-}
-
 function gapJson({ gap: { afterBlock, beforeBlock } }: Gap): JsonValue {
   return {
     gap: { afterBlock: afterBlock === undefined ? null : String(afterBlock), beforeBlock: String(beforeBlock) },
@@ -125,152 +109,113 @@ function gapText({ gap: { afterBlock, beforeBlock } }: Gap): string {
 /** The widths of the columns, in characters. Longer values shift the rest of their line. */
 const [BLOCK_WIDTH, TYPE_WIDTH, TX_WIDTH] = [8, 17, 9];
 
-/** The length of an identifier that is shown in short, in characters. */
-const SHORT_ID = 8;
-
-const NO_ASSETS: Assets = new Map();
-
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
 
 interface Shown {
   readonly names: Names;
-  readonly assets: Assets;
-  readonly id: (text: string) => string;
-}
-
-function marketOf({ kind, value }: LiveEvent): string {
-  switch (kind) {
-    case "order":
-    case "trade":
-    case "marginLevels":
-      return value.marketId;
-    case "stopOrder":
-      return value.stopOrder?.marketId ?? "";
-    case "marketData":
-      return value.market;
-    default:
-      return "";
-  }
+  readonly isWide: boolean;
 }
 
 /**
- * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, prices
- * and sizes in the decimals of their market, balances in those of their asset.
+ * Formats an event as a line for a person: the time at which it arrived, its block, type, transaction and content. Codes are
+ * shown by name, prices and sizes in the decimals of their market, balances in those of their asset.
  */
-function eventLine(event: LiveEvent, desc: DescMessage, shown: Shown): string {
+function eventLine(
+  { block, kind, txHash }: LiveEvent,
+  content: readonly string[],
+  isWide: boolean,
+  width: number,
+): string {
   const columns = [
-    String(event.block).padStart(BLOCK_WIDTH),
-    event.kind.padEnd(TYPE_WIDTH),
-    shown.id(event.txHash).padEnd(TX_WIDTH),
-    about(event, desc, shown).join(" "),
+    clock(new Date(unixMs()).toISOString()),
+    String(block).padStart(BLOCK_WIDTH),
+    kind.padEnd(TYPE_WIDTH),
+    shortId(txHash, isWide).padEnd(TX_WIDTH),
+    content.join(" "),
   ];
-  return `${printable(columns.join("  ").trimEnd())}\n`;
+  return `${shortened(printable(columns.join("  ").trimEnd()), width)}\n`;
 }
 
-function about(event: LiveEvent, desc: DescMessage, shown: Shown): string[] {
-  switch (event.kind) {
+function about({ kind }: LiveEvent, desc: DescMessage, value: JsonObject, shown: Shown): string[] {
+  switch (kind) {
     case "order":
-      return aboutOrder(event.value, shown);
+      return aboutOrder(value, shown);
     case "trade":
-      return aboutTrade(event.value, shown);
+      return [...priced(value), ...named(value, ["aggressor", "marketId", "buyer", "seller", "id"], shown)];
     case "stopOrder":
-      return aboutStopOrder(event.value, shown);
+      return aboutStopOrder(value, shown);
     case "transactionResult":
-      return aboutResult(event.value, shown);
-    case "marketData":
-    case "marginLevels":
-      return aboutAny(desc, event.value, shown, shown.names.unitsOf(marketOf(event))?.decimalsOf(event.value));
-    case "account": {
-      const { asset } = event.value;
-      const symbol = shown.assets.get(asset)?.details?.symbol;
-      return aboutAny(desc, event.value, shown, { balance: balanceText(event.value, shown.assets), asset: symbol });
-    }
+      return aboutResult(value, shown);
     default:
-      return aboutAny(desc, event.value, shown);
+      return aboutAny(desc, value, shown);
   }
 }
 
-function aboutOrder(order: Order, { names, id }: Shown): string[] {
-  const { remaining = order.remaining, ...decimals } = names.unitsOf(order.marketId)?.decimalsOf(order) ?? {};
+function aboutOrder(order: JsonObject, shown: Shown): string[] {
+  const { status, side, type, timeInForce } = order;
   return [
-    valueName(Order_StatusSchema, order.status),
-    valueName(SideSchema, order.side),
-    ...priced({ ...order, ...decimals }),
-    `remaining=${remaining}`,
-    valueName(Order_TypeSchema, order.type),
-    valueName(Order_TimeInForceSchema, order.timeInForce),
-    `market=${names.code(order.marketId)}`,
-    `id=${id(order.id)}`,
-    `party=${id(order.partyId)}`,
+    ...texts(status, side),
+    ...priced(order),
+    ...named(order, ["remaining"], shown),
+    ...texts(type, timeInForce),
+    ...named(order, ["marketId", "id", "partyId"], shown),
   ];
 }
 
-function aboutTrade(trade: Trade, { names, id }: Shown): string[] {
+function aboutStopOrder({ stopOrder, submission }: JsonObject, shown: Shown): string[] {
+  const [order, sent] = [isJsonObject(stopOrder) ? stopOrder : {}, isJsonObject(submission) ? submission : {}];
+  const { status, triggerDirection, price, trailingPercentOffset: trailing } = order;
   return [
-    ...priced({ ...trade, ...names.unitsOf(trade.marketId)?.decimalsOf(trade) }),
-    `aggressor=${valueName(SideSchema, trade.aggressor)}`,
-    `market=${names.code(trade.marketId)}`,
-    `buyer=${id(trade.buyer)}`,
-    `seller=${id(trade.seller)}`,
-    `id=${id(trade.id)}`,
+    ...texts(status, triggerDirection, trailing === undefined ? price : `trailing ${trailing}`, sent["side"]),
+    ...priced(sent),
+    ...named(order, ["marketId", "id", "partyId"], shown),
   ];
 }
 
-function aboutStopOrder(event: StopOrderEvent, { names, id }: Shown): string[] {
-  const { stopOrder, submission } = event;
-  const decimals = stopOrderDecimals(event, names);
+function aboutResult(result: JsonObject, shown: Shown): string[] {
+  const { statusDetail, failure } = result;
+  const command = Object.keys(result).find((name) => Object.hasOwn(commandNames, name));
+  const { error, errors } = isJsonObject(failure) ? failure : {};
+  const why = [...texts(error), ...(Array.isArray(errors) ? errors.map((each) => JSON.stringify(each)) : [])];
   return [
-    ...(stopOrder === undefined
-      ? []
-      : [
-          valueName(StopOrder_StatusSchema, stopOrder.status),
-          triggerText(stopOrder, decimals?.triggerPrice ?? stopOrder.trigger.value ?? ""),
-        ]),
-    ...(submission === undefined
-      ? []
-      : [valueName(SideSchema, submission.side), ...priced({ ...submission, ...decimals })]),
-    ...(stopOrder === undefined
-      ? []
-      : [`market=${names.code(stopOrder.marketId)}`, `id=${id(stopOrder.id)}`, `party=${id(stopOrder.partyId)}`]),
+    ...texts(statusDetail, command),
+    ...named(result, ["partyId"], shown),
+    ...why.map((text) => truncate(JSON.stringify(text), MAX_CHARACTERS * 3)),
   ];
 }
 
-function aboutResult({ statusDetail, transaction, extra, partyId }: TransactionResult, { id }: Shown): string[] {
-  const why =
-    extra.case === "failure"
-      ? [extra.value.error, ...extra.value.errors.map(({ key, errors }) => `${key}: ${errors.join(", ")}`)]
-      : [];
-  return [
-    valueName(TransactionResult_StatusSchema, statusDetail),
-    transaction.case ?? "",
-    `party=${id(partyId)}`,
-    ...why.filter((text) => text !== "").map((text) => truncate(JSON.stringify(text), MAX_CHARACTERS * 3)),
-  ].filter((text) => text !== "");
+/** Lists the first fields that are set, without messages and lists. */
+function aboutAny(desc: DescMessage, value: JsonObject, shown: Shown): string[] {
+  const fields = desc.fields.filter((field) => field.fieldKind === "scalar" || field.fieldKind === "enum");
+  return named(
+    value,
+    fields.map(({ jsonName }) => jsonName),
+    shown,
+  ).slice(0, MAX_FIELDS);
 }
 
-/** Lists the first fields that are set, without messages and lists; numbers as decimal numbers where there are some. */
-function aboutAny(desc: DescMessage, value: Message, { id }: Shown, decimals: object = {}): string[] {
-  return desc.fields
-    .map((field) => {
-      const { localName } = field;
-      return { field, value: fieldText(field, Reflect.get(decimals, localName) ?? Reflect.get(value, localName)) };
-    })
-    .filter((each) => each.value !== "")
-    .slice(0, MAX_FIELDS)
-    .map(
-      ({ field, value: text }) =>
-        `${field.jsonName}=${/^[0-9a-f]{64}$/i.test(text) ? id(text) : truncate(text, MAX_CHARACTERS)}`,
-    );
+/** Formats members that are set as `name=value`; a market by its code, an asset by its symbol. */
+function named(value: JsonObject, names: readonly string[], { names: records, isWide }: Shown): string[] {
+  return names.flatMap((name) => {
+    const text = value[name];
+    if (text === undefined || text === null || text === "" || typeof text === "object") {
+      return [];
+    }
+    const [as, known] =
+      name === "marketId"
+        ? ["market", records.code(String(text))]
+        : name === "asset"
+          ? ["assetSymbol", records.symbol(String(text))]
+          : [name, String(text)];
+    return [`${as}=${truncate(shortId(known, isWide), MAX_CHARACTERS)}`];
+  });
 }
 
-function fieldText(field: DescField, value: unknown): string {
-  if (field.fieldKind === "enum" && typeof value === "number") {
-    return value === 0 ? "" : valueName(field.enum, value);
-  }
-  return field.fieldKind === "scalar" && value !== undefined && !isBytes(value) ? String(value) : "";
+function texts(...values: readonly (JsonValue | undefined)[]): string[] {
+  return values.flatMap((value) => (value === undefined || value === null || value === "" ? [] : [String(value)]));
 }
 
-function priced({ size, price }: { readonly size: bigint | string; readonly price: string }): string[] {
-  return [String(size), ...(price === "" ? [] : ["@", price])];
+function priced({ size, price }: JsonObject): string[] {
+  return [...texts(size), ...texts(price).flatMap((text) => ["@", text])];
 }

@@ -2,16 +2,16 @@ import { ERROR_CODES, type ErrorCode } from "../../base/errors/error-codes.js";
 import { closestName } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { defineCommand } from "../declarations.js";
-import { type CommandContext, writeOut } from "../output.js";
-import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";
-import { widthOf, wrapped } from "../table.js";
+import { wrapped } from "../formatting.js";
+import { type CommandContext, widthOf, writeOut } from "../output.js";
+import { type OutputOptions, outputFormat, outputOptions, printReport, type Report } from "../output-format.js";
 
 /** Defines the command `explain`, which explains the code of an error. */
 export const addExplain = defineCommand(
-  resultOutput,
+  outputOptions,
   async (given: string | undefined, options: OutputOptions, context: CommandContext) => {
     const report = given === undefined ? listReport(context) : codeReport(parseCode(given), context);
-    await printReport(report, resultFormat(options), context);
+    await printReport(report, outputFormat(options, context), context);
   },
 );
 

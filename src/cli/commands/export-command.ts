@@ -3,51 +3,62 @@ import { NodeError, RequestError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { rangeError } from "../../data/history/export-request.js";
 import { findRange } from "../../data/history/segments.js";
-import { readTable, tableNames } from "../../data/schema/table-names.js";
 import type { BlockRange, Client, NetworkHistoryExport } from "../../index.js";
 import { commandClient } from "../client.js";
-import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
-import { parseOutPath, printSavedArchive, STANDARD } from "../command-files.js";
+import { clientOptions } from "../client-options.js";
+import { parseSavePath, printSavedArchive, STANDARD } from "../command-files.js";
 import {
   choice,
   defineCommand,
   flag,
   flagOf,
   type OptionValues,
-  parsed,
   required,
   text,
   withDefault,
 } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { OUTPUT, outputFormats } from "../output-format.js";
-import { parseBlockHeight, parseInteger } from "../parsers.js";
+import { jsonFlag, OUTPUT, outputFormat, outputFormats } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
+import {
+  blockOptions,
+  extensionsOption,
+  forceOption,
+  parallelOption,
+  tableOption,
+  toOption,
+} from "../shared-options.js";
+
+const RANGE = blockOptions(
+  "it must start a segment, unless you use --snap",
+  "it must end a segment, unless you use --snap",
+);
 
 const exportOptions = {
-  table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
-  fromBlock: required(
-    parsed("<height>", "first block of the range; must start a segment, unless you use --snap", parseBlockHeight),
-  ),
-  toBlock: required(
-    parsed("<height>", "last block of the range; must end a segment, unless you use --snap", parseBlockHeight),
-  ),
+  table: tableOption,
+  fromBlock: required(RANGE.fromBlock),
+  toBlock: required(RANGE.toBlock),
   snap: flag("widen the range to the boundaries of its first and last segment"),
   output: withDefault(
-    choice("<format>", "save the archive, or print its rows as they arrive", ["zip", ...outputFormats], OUTPUT),
+    choice(
+      "<format>",
+      "format of the output; zip saves the archive, the others print its rows",
+      ["zip", ...outputFormats],
+      OUTPUT,
+    ),
     "zip",
   ),
-  out: withDefault(text("<path>", "folder to save to, path of the file, or - for standard output"), "."),
+  to: withDefault(toOption("a folder, a file, or - for standard output"), "."),
   extensions: extensionsOption,
   verify: choice("<what>", "check the content of each file (the default), or only the structure of the archive", [
     "content",
     "structure",
   ]),
-  parallel: parsed("<count>", "number of parts to fetch in parallel (default: 1)", parseInteger),
+  parallel: parallelOption(1),
   resume: text("<folder>", "keep partial downloads in this folder and resume from them"),
-  force: flag("overwrite an existing file"),
-  json: flag("with zip: describe the saved archive as a JSON object"),
+  force: forceOption,
+  json: jsonFlag,
   ...printRowsOptions,
   ...clientOptions,
 };
@@ -61,10 +72,10 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   checkOutput(options);
   const { signal } = context;
   await using client = commandClient(options, context);
-  const toTerminal = context.out.isTTY === true && (options.output !== "zip" || options.out === STANDARD);
+  const toTerminal = context.out.isTTY === true && (options.output !== "zip" || options.to === STANDARD);
   const progress = createProgress(context);
   let hasArrived = false;
-  const request = { table: readTable(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
+  const request = { table: options.table, fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {
     signal,
     extensions: options.extensions,
@@ -95,7 +106,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 }
 
 function checkOutput(options: ExportCommandOptions): void {
-  const { output, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
+  const { output, to, verify, parallel, resume, force, json: asJson, ...rows } = options;
   if (output === "zip") {
     const rowOption = (["columns", "limit", "all", "null", "maxRowBytes"] as const).find(
       (name) => rows[name] !== undefined,
@@ -108,12 +119,12 @@ function checkOutput(options: ExportCommandOptions): void {
   } else {
     checkPrintRowsOptions(rows, output);
   }
-  const toFile = output === "zip" && out !== STANDARD;
+  const toFile = output === "zip" && to !== STANDARD;
   const inParts = parallel !== undefined || resume !== undefined;
   const forFile = verify !== undefined || inParts || force === true || asJson === true;
-  if (!toFile && (forFile || (output !== "zip" && ![".", STANDARD].includes(out)))) {
+  if (!toFile && (forFile || (output !== "zip" && ![".", STANDARD].includes(to)))) {
     throw new RequestError(
-      "--out, --verify, --parallel, --resume, --force and --json apply only to an archive that is saved to a file",
+      "--to, --verify, --parallel, --resume, --force and --json apply only to an archive that is saved to a file",
       { advice: "Remove them: the output goes to standard output." },
     );
   }
@@ -125,7 +136,7 @@ async function runTarget(
   context: CommandContext,
   progress: ProgressLine,
 ): Promise<void> {
-  const { output, out: target } = options;
+  const { output, to: target } = options;
   if (output !== "zip") {
     await printRows(exported.files(), { ...options, format: output }, context);
   } else if (target === STANDARD) {
@@ -135,14 +146,14 @@ async function runTarget(
   } else {
     const start = monotonicMs();
     const { verify, parallel, resume } = options;
-    const saved = await exported.saveTo(await parseOutPath(target, ".zip"), {
+    const saved = await exported.saveTo(await parseSavePath(target, ".zip"), {
       force: options.force === true,
       verify,
       parallel,
       resume,
     });
     progress.end();
-    await printSavedArchive(saved, { start, format: options.json === true ? "json" : "table" }, context);
+    await printSavedArchive(saved, { start, format: outputFormat({ json: options.json }, context) }, context);
   }
 }
 

@@ -5,39 +5,36 @@ import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../../base/erro
 import { saveUnverified } from "../../base/file/atomic-file.js";
 import { refuseToReplace } from "../../base/file/device.js";
 import { monotonicMs, type StopTimer, startTimer } from "../../base/runtime/index.js";
-import { readTable, type TableName, tableNames } from "../../data/schema/table-names.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import type { FollowEvent, FollowedRows } from "../../index.js";
 import { readCursor } from "../../trade/live/next-segments.js";
 import { commandClient } from "../client.js";
-import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
-import { choice, defineCommand, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
+import { clientOptions } from "../client-options.js";
+import { choice, defineCommand, type OptionValues, text, withDefault } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, isTerminated, printable, writeOut } from "../output.js";
 import { OUTPUT } from "../output-format.js";
-import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
-import { maxRowBytesOption } from "../print-rows.js";
 import { createRowFormat } from "../row-format.js";
+import {
+  amountOptions,
+  blockOptions,
+  extensionsOption,
+  intervalOption,
+  maxRowBytesOption,
+  tableOption,
+} from "../shared-options.js";
 
 const followOptions = {
-  table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
-  fromBlock: parsed(
-    "<height>",
-    "start with the segment that contains this block (default: the node's first segment)",
-    parseBlockHeight,
-  ),
-  toBlock: parsed(
-    "<height>",
-    "stop after the segment that contains this block (default: keep following)",
-    parseBlockHeight,
+  table: tableOption,
+  ...blockOptions(
+    "the rows begin with its segment (default: the node's first block)",
+    "the rows end with its segment (default: none, it goes on)",
   ),
   cursor: text("<text>", "resume after the rows that this cursor covers, instead of --from-block"),
   cursorFile: text("<file>", "resume from the cursor in this file, if it exists, and keep the file up to date"),
-  output: withDefault(
-    choice("<format>", "how to print the rows: one JSON object per line", ["jsonl"], OUTPUT),
-    "jsonl",
-  ),
-  poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
-  limit: parsed("<count>", "stop after this many rows", parseInteger),
+  output: withDefault(choice("<format>", "format of the output", ["jsonl"], OUTPUT), "jsonl"),
+  interval: intervalOption,
+  limit: amountOptions.limit,
   extensions: extensionsOption,
   maxRowBytes: maxRowBytesOption,
   ...clientOptions,
@@ -52,16 +49,16 @@ async function runFollow(options: FollowCommandOptions, context: CommandContext)
   if (options.cursor !== undefined && options.cursorFile !== undefined) {
     throw new RequestError("--cursor and --cursor-file cannot be combined", { advice: "Use one of them." });
   }
-  const table = readTable(options.table);
+  const { table } = options;
   const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
   await using client = commandClient(options, context);
   const reporter = createFollowReporter(context);
-  const { fromBlock, toBlock, poll, extensions, maxRowBytes, limit } = options;
+  const { fromBlock, toBlock, interval, extensions, maxRowBytes, limit } = options;
   const items = client.follow(
     { table, fromBlock, toBlock },
     {
       cursor: file?.cursor ?? options.cursor,
-      pollMs: poll,
+      pollMs: interval,
       extensions,
       maxRowBytes,
       signal: context.signal,
@@ -94,9 +91,6 @@ async function print(
 ): Promise<void> {
   const format = createRowFormat("jsonl", undefined);
   let left = limit;
-  if (left === 0) {
-    return;
-  }
   for await (const { rows, columns, cursorAfter } of items) {
     const wanted = rows.slice(0, left);
     const values = wanted.map((row) => columns.map((column) => row[column] ?? null));

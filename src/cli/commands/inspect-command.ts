@@ -5,8 +5,8 @@ import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, printable, Reported, writeOut } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { maxRowBytesOption } from "../print-rows.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { maxRowBytesOption } from "../shared-options.js";
 import { createTables, type Tables } from "../table.js";
 
 /** The maximum number of sample values of a column, and the maximum length of each. */
@@ -23,7 +23,7 @@ interface ColumnReport {
 
 type FileReport = ReturnType<typeof reportOf>;
 
-const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
+const inspectOptions = { maxRowBytes: maxRowBytesOption, ...outputOptions };
 
 type InspectCommandOptions = OptionValues<typeof inspectOptions>;
 
@@ -52,7 +52,7 @@ async function runInspect(path: string, options: InspectCommandOptions, context:
   }
   const schemaVersions = [...new Set(files.flatMap(({ schemaVersion }) => schemaVersion ?? []))];
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
-  const format = resultFormat(options);
+  const format = outputFormat(options, context);
   const report = {
     async table() {
       const tables = createTables(context);

@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { createKeyFile, signerFromKeyFile } from "../../trade/transaction/index.js";
 import { addArguments, addOptions, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 
-type KeysOptions = OptionValues<typeof resultOutput>;
+type KeysOptions = OptionValues<typeof outputOptions>;
 
 /** Defines the commands `keys new` and `keys show` for key files. They print only public keys, as 64 hex digits. */
 export function addKeys(keys: Command, context: CommandContext): void {
@@ -12,12 +12,12 @@ export function addKeys(keys: Command, context: CommandContext): void {
     const table = () => {
       context.out.write(`${publicKey}\n`);
     };
-    return printReport({ table, object: () => ({ publicKey }) }, resultFormat(options), context);
+    return printReport({ table, object: () => ({ publicKey }) }, outputFormat(options, context), context);
   };
   const add = (name: string, description: string, file: string) =>
     addOptions(
       addArguments(keys.command(name).description(description), [{ name: "<file>", description: file }]),
-      resultOutput,
+      outputOptions,
     );
   add(
     "new",

@@ -3,28 +3,31 @@ import { monotonicMs } from "../../base/runtime/index.js";
 import type { LedgerExport } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { parseOutPath, STANDARD } from "../command-files.js";
-import { choice, defineCommand, flag, flagOf, type OptionValues, parsed, required, text } from "../declarations.js";
+import { parseSavePath, STANDARD } from "../command-files.js";
+import { choice, defineCommand, flagOf, type OptionValues, required, single } from "../declarations.js";
 import { size } from "../formatting.js";
-import { type CommandContext, json } from "../output.js";
-import { OUTPUT, type OutputFormat, outputFormats } from "../output-format.js";
-import { parseTime } from "../parsers.js";
+import type { CommandContext } from "../output.js";
+import { jsonFlag, OUTPUT, type OutputFormat, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
+import { createNames } from "../records/record-names.js";
+import { forceOption, partyOption, timeOptions, toOption } from "../shared-options.js";
 
 const ledgerOptions = {
-  party: required(text("<id>", "public key of the party")),
-  asset: text("<id>", "only entries of this asset"),
-  from: parsed(
-    "<time>",
-    "start of the date range: ISO 8601 or Unix nanoseconds; deployed nodes drop fractions of seconds",
-    parseTime,
+  party: required(partyOption),
+  asset: single("<asset>", "only this asset: its symbol, its ID, or the start of its ID", (asset) => asset, {
+    isFilter: true,
+  }),
+  ...timeOptions,
+  to: toOption("a folder, a file, or - for standard output (default: the current folder)"),
+  output: choice(
+    "<format>",
+    "format of the output; without it, the CSV is saved as the node sends it",
+    outputFormats,
+    OUTPUT,
   ),
-  to: parsed("<time>", "end of the date range (exclusive)", parseTime),
-  out: text("<path>", "folder to save to, path of the file, or - for standard output (default: the current folder)"),
-  output: choice("<format>", "print the rows as they arrive instead of saving a file", outputFormats, OUTPUT),
-  force: flag("overwrite an existing file"),
-  json: flag("describe the saved file as a JSON object"),
+  force: forceOption,
+  json: jsonFlag,
   ...printRowsOptions,
   ...clientOptions,
 };
@@ -35,15 +38,18 @@ type LedgerCommandOptions = OptionValues<typeof ledgerOptions>;
 export const addLedger = defineCommand(ledgerOptions, runLedger);
 
 async function runLedger(options: LedgerCommandOptions, context: CommandContext): Promise<void> {
-  const { party, asset, from, to, maxRowBytes } = options;
-  const format = options.output ?? (options.out === STANDARD ? "csv" : undefined);
+  const { party, asset, since, until, maxRowBytes } = options;
+  const format = options.output ?? (options.to === STANDARD ? "csv" : undefined);
   checkTarget(options, format);
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
   const progress = createProgress(context);
-  const dateRange = { startTimestamp: from, endTimestamp: to };
+  const names = createNames(client, {}, context);
+  const partyId = await names.party(party);
+  const assetId = asset === undefined ? undefined : await names.asset(asset);
+  const dateRange = { startTimestamp: since, endTimestamp: until };
   const ledger = client.exportLedgerEntries(
-    { partyId: party, assetId: asset, dateRange },
+    { partyId, assetId, dateRange },
     { signal: context.signal, maxRowBytes, onProgress: toTerminal ? progress.end : progress.update },
   );
   const run =
@@ -51,7 +57,7 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   await run.finally(progress.end);
 }
 
-function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions, format: OutputFormat | undefined) {
+function checkTarget({ to, force, json: asJson, ...rows }: LedgerCommandOptions, format: OutputFormat | undefined) {
   if (format === undefined) {
     const rowOption = (["columns", "limit", "all", "null"] as const).find((name) => rows[name] !== undefined);
     if (rowOption !== undefined) {
@@ -62,8 +68,8 @@ function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions
     return;
   }
   checkPrintRowsOptions(rows, format);
-  if (force === true || asJson === true || (out !== undefined && out !== STANDARD)) {
-    throw new RequestError("--out, --force and --json apply only to a file, but rows are printed", {
+  if (force === true || asJson === true || (to !== undefined && to !== STANDARD)) {
+    throw new RequestError("--to, --force and --json apply only to a file, but rows are printed", {
       advice: "Remove them, or remove --output to save the CSV that the node sends.",
     });
   }
@@ -71,20 +77,21 @@ function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions
 
 async function save(
   ledger: LedgerExport,
-  { out = ".", force = false, json: asJson = false }: LedgerCommandOptions,
-  { out: standardOutput, notes }: CommandContext,
+  { to = ".", force = false, json: asJson }: LedgerCommandOptions,
+  context: CommandContext,
   progress: ProgressLine,
 ): Promise<void> {
   const start = monotonicMs();
-  const saved = await ledger.saveTo(await parseOutPath(out, ".csv"), { force });
+  const saved = await ledger.saveTo(await parseSavePath(to, ".csv"), { force });
   progress.end();
-  if (asJson) {
-    standardOutput.write(json(saved));
-    return;
-  }
-  const seconds = (monotonicMs() - start) / 1000;
-  standardOutput.write(`${saved.path}\n`);
-  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.rows} rows\n`);
+  const table = () => {
+    const seconds = (monotonicMs() - start) / 1000;
+    context.out.write(`${saved.path}\n`);
+    context.notes.write(
+      `${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.rows} rows\n`,
+    );
+  };
+  await printReport({ table, object: () => saved }, outputFormat({ json: asJson }, context), context);
 }
 
 async function print(

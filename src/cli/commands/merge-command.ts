@@ -1,18 +1,17 @@
 import { monotonicMs } from "../../base/runtime/index.js";
 import { mergeArchives } from "../../data/archive/index.js";
-import { profileOption } from "../client-options.js";
-import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
-import { defineCommand, flag, type OptionValues, required, text } from "../declarations.js";
+import { assertArchive, parseSavePath, printSavedArchive } from "../command-files.js";
+import { defineCommand, type OptionValues, required } from "../declarations.js";
 import type { CommandContext } from "../output.js";
-import { resultFormat, resultOutput } from "../output-format.js";
-import { maxRowBytesOption } from "../print-rows.js";
+import { outputFormat, outputOptions } from "../output-format.js";
+import { forceOption, maxRowBytesOption, profileOption, toOption } from "../shared-options.js";
 
 const mergeOptions = {
-  out: required(text("<path>", "folder or file to save to")),
+  to: required(toOption("a folder or a file")),
   profile: profileOption,
   maxRowBytes: maxRowBytesOption,
-  force: flag("overwrite an existing file"),
-  ...resultOutput,
+  force: forceOption,
+  ...outputOptions,
 };
 
 /** Defines the command `merge`, which joins archives whose ranges follow one another. */
@@ -23,8 +22,8 @@ export const addMerge = defineCommand(
     const start = monotonicMs();
     const force = options.force === true;
     const { profile, maxRowBytes } = options;
-    const target = await parseOutPath(options.out, ".zip");
+    const target = await parseSavePath(options.to, ".zip");
     const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
-    await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
+    await printSavedArchive(saved, { start, format: outputFormat(options, context) }, context);
   },
 );

@@ -14,14 +14,14 @@ import { addNodeDefinitions, findDefined } from "../api/node-definitions.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, printable, writeOut } from "../output.js";
-import { printReport, recordsFormat, recordsOutput, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { parsePattern } from "../parsers.js";
 import { createTables, printTable } from "../table.js";
 
-const describeOptions = { ...definitionsOptions, ...resultOutput, ...clientOptions };
+const describeOptions = { ...definitionsOptions, ...outputOptions, ...clientOptions };
 const methodsOptions = {
   ...definitionsOptions,
-  ...recordsOutput,
+  ...outputOptions,
   ...clientOptions,
   reflection: flag("also list the methods that the node offers with gRPC server reflection", { conflicts: ["proto"] }),
 };
@@ -44,7 +44,7 @@ export const addMethods = defineCommand(
       object: () => ({ methods: methods.map(methodObject) }),
       records: () => methods.map(methodObject),
     };
-    await printReport(report, recordsFormat(options, context), context);
+    await printReport(report, outputFormat(options, context), context);
   },
 );
 
@@ -79,7 +79,7 @@ export const addDescribe = defineCommand(
       object: () => describedObject(found),
       records: () => describedRecords(found),
     };
-    await printReport(report, resultFormat(options), context);
+    await printReport(report, outputFormat(options, context), context);
   },
 );
 

@@ -1,20 +1,20 @@
 import { create } from "@bufbuild/protobuf";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "../../base/errors/index.js";
-import type { Outcome } from "../../index.js";
+import type { Outcome, OutcomePart } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { defineCommand, type OptionValues, parsed, text } from "../declarations.js";
+import { defineCommand, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, EXIT, type OutputContext, printable, Reported } from "../output.js";
-import { type OutputFormat, printReport, resultFormat, resultOutput } from "../output-format.js";
-import { parseDuration } from "../parsers.js";
+import { type OutputFormat, outputFormat, outputOptions, printReport } from "../output-format.js";
+import { chainIdOption, waitOption } from "../shared-options.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const outcomeOptions = {
   signed: text("<file>", "the signed transaction, as `sign` prints it; also finds the records that it created, by ID"),
-  wait: parsed("<duration>", "maximum time in total, such as 10s, 2m (default: 30s)", parseDuration),
-  chainId: text("<id>", "chain that the node must be on"),
-  ...resultOutput,
+  wait: waitOption("(default: 30s)"),
+  chainId: chainIdOption,
+  ...outputOptions,
   ...clientOptions,
 };
 
@@ -27,8 +27,11 @@ export const addOutcome = defineCommand(
     context.output.role = "answer";
     const sent = await sentTransaction(hash, options, context);
     await using client = commandClient(options, context);
-    const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
-    await printOutcome(outcome, context, { format: resultFormat(options) });
+    const outcome = await client.outcome(sent, {
+      timeoutMs: options.wait === true ? undefined : options.wait,
+      signal: context.signal,
+    });
+    await printOutcome(outcome, context, { format: outputFormat(options, context) });
   },
 );
 
@@ -85,13 +88,16 @@ function outcomeText(outcome: Outcome): string {
     const how = outcome.status === "partial" ? "executed in part" : outcome.status;
     const evidence = outcome.evidence === "records" ? ", by its records" : "";
     lines.push(`${how}${where}${evidence}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
-    for (const { path, brings, id, status, reason } of outcome.parts) {
-      const words = [path, id && `${brings} ${id}`];
-      const what = words.filter((word) => word).join(" ");
-      if (what !== "") {
-        lines.push(`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`);
-      }
-    }
   }
+  const parts = outcome.status === "unknown" ? "" : partLines(outcome.parts);
+  return lines.map((line) => `${printable(line)}\n`).join("") + parts;
+}
+
+/** Returns a line for each part of a command that has a name or a record. */
+export function partLines(parts: readonly OutcomePart[]): string {
+  const lines = parts.flatMap(({ path, brings, id, status, reason }) => {
+    const what = [path, id && `${brings} ${id}`].filter((word) => word).join(" ");
+    return what === "" ? [] : [`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`];
+  });
   return lines.map((line) => `${printable(line)}\n`).join("");
 }

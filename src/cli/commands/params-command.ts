@@ -14,7 +14,6 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
   desc: NetworkParameterSchema,
   name: "networkParameters",
   header: ["key", "value"],
-  cells: ({ key, value }) => [key, value],
 };
 
 const paramsOptions = { ...listingOptions, ...clientOptions };
@@ -22,9 +21,9 @@ const paramsOptions = { ...listingOptions, ...clientOptions };
 /** Defines the command `params`. */
 export const addParams = defineCommand(
   paramsOptions,
-  async (key: string | undefined, options: OptionValues<typeof paramsOptions>, context: CommandContext) => {
+  async (keys: string[], options: OptionValues<typeof paramsOptions>, context: CommandContext) => {
     await using client = commandClient(options, context);
-    await printListing(matchingParameters(client, key, context.signal), networkParameters, options, context);
+    await printListing(matchingParameters(client, keys, context.signal), networkParameters, options, context);
   },
 );
 
@@ -41,21 +40,23 @@ async function unknownParameter(client: Client, key: string, signal: AbortSignal
 
 async function* matchingParameters(
   client: Client,
-  key: string | undefined,
+  keys: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<NetworkParameter> {
-  if (key !== undefined && !/[*?]/.test(key)) {
-    yield await client.networkParameter(key, { signal }).catch(async (reason: unknown) => {
-      throw reason instanceof TradewireError && reason.code === Code.NotFound
-        ? await unknownParameter(client, key, signal)
-        : reason;
-    });
+  if (keys.length > 0 && keys.every((key) => !/[*?]/.test(key))) {
+    for (const key of keys) {
+      yield await client.networkParameter(key, { signal }).catch(async (reason: unknown) => {
+        throw reason instanceof TradewireError && reason.code === Code.NotFound
+          ? await unknownParameter(client, key, signal)
+          : reason;
+      });
+    }
     return;
   }
-  const pattern = key === undefined ? /^/ : parsePattern(key);
+  const patterns = keys.map((key) => parsePattern(key));
   // The node orders parameters by key: oldest first means ascending.
   for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
-    if (pattern.test(node.key)) {
+    if (keys.length === 0 || patterns.some((pattern) => pattern.test(node.key))) {
       yield node;
     }
   }

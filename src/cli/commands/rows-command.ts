@@ -3,11 +3,11 @@ import { archiveColumns } from "../../data/archive/open-archive.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
-import { recordsFormat, recordsOutput } from "../output-format.js";
+import { outputFormat, outputOptions } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 
 const rowsOptions = {
-  ...recordsOutput,
+  ...outputOptions,
   ...printRowsOptions,
 };
 
@@ -17,7 +17,7 @@ type RowsCommandOptions = OptionValues<typeof rowsOptions>;
 export const addRows = defineCommand(rowsOptions, runRows);
 
 async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
-  const options = { ...input, format: recordsFormat(input, context) };
+  const options = { ...input, format: outputFormat(input, context) };
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   const { maxRowBytes } = options;

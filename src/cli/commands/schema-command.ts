@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
-import { readTable, type TableName, tableNames } from "../../data/schema/table-names.js";
+import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import {
   alterTablesSql,
   createTableSql,
@@ -14,48 +14,35 @@ import {
   tableSchema,
 } from "../../index.js";
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
-import { completeTables } from "../client-options.js";
-import {
-  choice,
-  defineCommand,
-  flag,
-  type OptionValues,
-  parsed,
-  repeated,
-  text,
-  withDefault,
-} from "../declarations.js";
+import { choice, defineCommand, flag, type OptionValues, parsed, text, withDefault } from "../declarations.js";
 import { indentedJson, writeOut } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
+import { tablesOption } from "../shared-options.js";
 import { createTables, type Tables } from "../table.js";
 
 const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];
 const DIALECTS = [...SQL_DIALECTS, "json-schema", "typescript"] as const;
 
 const schemaOptions = {
-  table: repeated("<name>", "a table; may be repeated (default: all tables)", (name) => readTable(name), {
-    completions: completeTables,
-    isFilter: true,
-  }),
+  table: tablesOption,
   schemaVersion: withDefault(
     parsed("<number>", "version of the database schema, as in the names of CSV files", parseInteger),
     NEWEST_SCHEMA_VERSION,
   ),
   dialect: choice("<name>", "print SQL, or types of typed rows", DIALECTS),
-  from: parsed("<number>", "print SQL that migrates tables from this schema version …", parseInteger, {
-    conflicts: ["schemaVersion"],
-  }),
-  to: parsed("<number>", "… to this one (default: the newest)", parseInteger, {
-    conflicts: ["schemaVersion"],
-  }),
+  fromSchemaVersion: parsed(
+    "<number>",
+    "print SQL that migrates tables from this version to that of --schema-version",
+    parseInteger,
+  ),
   addedNullable: flag(
     "make columns added after version 1 nullable, so that tables can also hold rows of older versions",
   ),
   forSync: flag("print the tables that `tradewire sync` creates in PostgreSQL, so that you can create them yourself", {
-    conflicts: ["schemaVersion", "from", "to", "addedNullable", "json"],
+    conflicts: ["schemaVersion", "fromSchemaVersion", "addedNullable", "json"],
   }),
-  schema: text("<name>", "with --for-sync: schema of the tables, like --schema of `sync`"),
+  schema: text("<name>", "PostgreSQL schema of the tables (with --for-sync)"),
   partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
   partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
   partitionCount: parsed(
@@ -63,14 +50,16 @@ const schemaOptions = {
     "number of partitions; an additional one holds all other rows (default: 36)",
     parseInteger,
   ),
-  output: { ...resultOutput.output, conflicts: ["dialect", "forSync"] },
-  json: { ...resultOutput.json, conflicts: ["output", "dialect"] },
+  output: { ...outputOptions.output, conflicts: ["dialect", "forSync"] },
+  json: { ...outputOptions.json, conflicts: ["output", "dialect"] },
 };
 
 type SchemaOptions = OptionValues<typeof schemaOptions>;
 
 /** Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows. */
 export const addSchema = defineCommand(schemaOptions, async (options, context) => {
+  const { dialect, forSync } = options;
+  checkOptions(options);
   const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));
   const report = {
     async table() {
@@ -81,32 +70,34 @@ export const addSchema = defineCommand(schemaOptions, async (options, context) =
     object: () => ({ tables: schemas() }),
     records: () => schemas().flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column }))),
   };
-  await printReport(report, resultFormat(options), context);
+  const isText = dialect !== undefined || forSync === true;
+  await printReport(report, isText ? "table" : outputFormat(options, context), context);
 });
 
+function checkOptions({ dialect, forSync, schema, partitionBy: by, ...options }: SchemaOptions): void {
+  if (forSync === true) {
+    return;
+  }
+  if (schema !== undefined || by !== undefined) {
+    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
+  }
+  const isSql = SQL_DIALECTS.some((name) => name === dialect);
+  if (!isSql && (options.fromSchemaVersion !== undefined || options.addedNullable === true)) {
+    throw new RequestError("--from-schema-version and --added-nullable apply only to SQL", {
+      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
+    });
+  }
+}
+
 function schemaText(options: SchemaOptions, format: Tables["format"]): string {
-  const { dialect, from, to, addedNullable, schemaVersion } = options;
+  const { dialect, fromSchemaVersion: from, addedNullable, schemaVersion } = options;
   const tables = options.table ?? tableNames;
   if (options.forSync === true) {
     return syncTablesSql(tables, options);
   }
-  if (options.schema !== undefined || options.partitionBy !== undefined) {
-    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
-  }
   const sql = SQL_DIALECTS.find((name) => name === dialect);
-  if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
-    throw new RequestError("--from, --to and --added-nullable apply only to SQL", {
-      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
-    });
-  }
   if (sql !== undefined && from !== undefined) {
-    return sqlScript(alterTablesSql(tables, { from, to: to ?? NEWEST_SCHEMA_VERSION }, sql, { addedNullable }));
-  }
-  if (to !== undefined) {
-    throw new RequestError("--to needs --from", {
-      advice:
-        "Set --from to the current version of the tables. To print the tables of one version, use --schema-version.",
-    });
+    return sqlScript(alterTablesSql(tables, { from, to: schemaVersion }, sql, { addedNullable }));
   }
   const schemas = tables.map((name) => tableSchema(name, schemaVersion));
   if (sql !== undefined) {

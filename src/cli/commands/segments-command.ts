@@ -9,14 +9,15 @@ import {
 } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { defineCommand, flag } from "../declarations.js";
+import { defineCommand } from "../declarations.js";
 import { type CommandContext, printable, writeOut } from "../output.js";
-import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { amountOptions } from "../shared-options.js";
 import { createTables, LISTED } from "../table.js";
 
 const segmentsOptions = {
-  ...recordsOutput,
-  all: flag(`list all segments (default on a terminal: the last ${LISTED})`),
+  ...outputOptions,
+  all: amountOptions.all,
   ...clientOptions,
 };
 
@@ -34,7 +35,7 @@ export const addSegments = defineCommand(segmentsOptions, async (options, contex
     object: () => ({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }),
     records: () => segments,
   };
-  await printReport(report, recordsFormat(options, context), context);
+  await printReport(report, outputFormat(options, context), context);
 });
 
 type Segment = Pick<HistorySegment, "fromHeight" | "toHeight" | "databaseVersion" | "chainId" | "historySegmentId">;

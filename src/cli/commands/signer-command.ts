@@ -18,16 +18,17 @@ import { namedChain, requireChain } from "../../trade/transaction/signing-chain.
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { parseStrictJson } from "../../wire/json/strict-json.js";
 import { commandClient } from "../client.js";
-import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
+import { clientConfig, clientOptions } from "../client-options.js";
 import { addArguments, addOptions, addOwnAction, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
-import { eventsOutput, printReport, printsJsonLines, resultFormat, resultOutput } from "../output-format.js";
+import { eventsOutput, outputFormat, outputOptions, printReport, printsJsonLines } from "../output-format.js";
+import { chainIdOption } from "../shared-options.js";
 import { commandSigner, keyFileOption } from "../transaction-input.js";
 
 const signerOptions = {
   policy: text("<file>", "JSON file with the policy: what may be signed"),
-  listen: text("<socket>", "path of the Unix socket for programs; its folder must be writable by you only"),
-  admin: text("<socket>", "path of another Unix socket, on which the operator can also relax the mode"),
+  socket: text("<path>", "path of the Unix socket for programs; its folder must be writable by you only"),
+  adminSocket: text("<path>", "path of another Unix socket, on which the operator can also relax the mode"),
   keyFile: keyFileOption,
   chainId: chainIdOption,
   ...eventsOutput,
@@ -36,7 +37,7 @@ const signerOptions = {
 
 type SignerOptions = OptionValues<typeof signerOptions>;
 
-type ControlOptions = OptionValues<typeof resultOutput>;
+type ControlOptions = OptionValues<typeof outputOptions>;
 
 /** Maximum size of a policy. */
 const MAX_POLICY_BYTES = 1024 * 1024;
@@ -51,10 +52,10 @@ export function addSigner(signer: Command, context: CommandContext): void {
 async function runSigner(options: SignerOptions, context: CommandContext): Promise<void> {
   const { output, signal, notes } = context;
   output.role = "answer";
-  const { policy: policyFile, listen, admin } = options;
-  if (policyFile === undefined || listen === undefined) {
+  const { policy: policyFile, socket, adminSocket: admin } = options;
+  if (policyFile === undefined || socket === undefined) {
     throw new RequestError("a signer needs a policy and a socket", {
-      advice: "Set --policy to a JSON file, and --listen to the path of a socket.",
+      advice: "Set --policy to a JSON file, and --socket to the path of a socket.",
     });
   }
   const policy = await readPolicy(policyFile);
@@ -67,9 +68,9 @@ async function runSigner(options: SignerOptions, context: CommandContext): Promi
   // What a process before this one has signed may be on its way; a program's node may be a block ahead.
   const shared = withSharedCount(key, { afterBlock: height + 1n });
   await using guard = await client.guard({ signer: shared, policy, chainId, signal });
-  const log = createSignerLog(context, printsJsonLines(options));
-  await using _ = await serveSigner({ guard, chainId, listen, admin, onEvent: log.event, signal });
-  log.ready({ publicKey: guard.publicKey, chainId, mode: guard.mode, policy: policyFile, socket: listen, admin });
+  const log = createSignerLog(context, printsJsonLines(options, context));
+  await using _ = await serveSigner({ guard, chainId, listen: socket, admin, onEvent: log.event, signal });
+  log.ready({ publicKey: guard.publicKey, chainId, mode: guard.mode, policy: policyFile, socket, admin });
   notes.write("Ctrl-C stops the signer.\n");
   if (!signal.aborted) {
     await once(signal, "abort");
@@ -80,7 +81,7 @@ async function readPolicy(path: string): Promise<Policy> {
   const content = await readTrustedFile(path, { kind: "a policy", maxBytes: MAX_POLICY_BYTES });
   const invalid = () =>
     new RequestError(`${shownPath(path)}: not valid JSON`, {
-      advice: "Write a policy as described in docs/guards.md.",
+      advice: "Write a policy as guards.md in the documentation describes it.",
     });
   return parsePolicy(parseStrictJson(content, shownPath(path), invalid), path);
 }
@@ -92,11 +93,11 @@ function addControls(signer: Command, context: CommandContext): void {
   const mode = signer
     .command("mode")
     .description(
-      "Print the mode of a signer, or set it: active, reducing or halted. Only the --admin socket can relax it.",
+      "Print the mode of a signer, or set it: active, reducing or halted. Only the --admin-socket can relax it.",
     );
   const modes: readonly GuardMode[] = ["active", "reducing", "halted"];
   addArguments(mode, [socket, { name: "[mode]", description: "the new mode", choices: modes }]);
-  addOptions(mode, resultOutput).action(async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
+  addOptions(mode, outputOptions).action(async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
     output.role = "answer";
     await using remote = await connectSigner(path, { signal });
     if (next !== undefined) {
@@ -106,20 +107,20 @@ function addControls(signer: Command, context: CommandContext): void {
     const table = () => {
       out.write(`${now}\n`);
     };
-    await printReport({ table, object: () => ({ mode: now }) }, resultFormat(options), context);
+    await printReport({ table, object: () => ({ mode: now }) }, outputFormat(options, context), context);
   });
   const kill = signer
     .command("kill")
     .description("Halt a signer for all programs, and cancel all orders and stop orders of its key.");
   addArguments(kill, [socket]);
-  addOptions(kill, resultOutput).action(async (path: string, options: ControlOptions) => {
+  addOptions(kill, outputOptions).action(async (path: string, options: ControlOptions) => {
     output.role = "answer";
     await using remote = await connectSigner(path, { signal });
     const report = await remote.kill({ signal });
     const table = () => {
       out.write(`${reportLines(report)}\n`);
     };
-    await printReport({ table, object: () => report }, resultFormat(options), context);
+    await printReport({ table, object: () => report }, outputFormat(options, context), context);
     if (!report.isClear) {
       throw new Reported(EXIT.failure);
     }

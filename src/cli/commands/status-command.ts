@@ -1,41 +1,45 @@
+import { RequestError } from "../../base/errors/index.js";
 import { unixMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
 import type { NodeStatus } from "../../index.js";
 import { commandClient, reportsTo } from "../client.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originsOf } from "../config-origins.js";
-import { defineCommand, parsed } from "../declarations.js";
+import { defineCommand } from "../declarations.js";
 import { clock } from "../formatting.js";
 import { type CommandContext, printable, Reported } from "../output.js";
-import { type OutputFormat, printReport, recordsFormat, recordsOutput } from "../output-format.js";
-import { parseDuration } from "../parsers.js";
+import { type OutputFormat, outputFormat, outputOptions, printReport } from "../output-format.js";
 import { type Display, sizeOf } from "../progress.js";
-import { createWatchOutput } from "../records/watch-records.js";
+import { createWatchOutput, watchOptions } from "../records/watch-records.js";
+import { intervalOption } from "../shared-options.js";
 import { fitTable, printTable } from "../table.js";
 
 const statusOptions = {
-  ...recordsOutput,
-  watch: parsed(
-    "<duration>",
-    "repeat at this interval, such as 2s, until Ctrl-C: redraw the table on a terminal, otherwise print lines of JSON",
-    parseDuration,
-  ),
+  ...outputOptions,
+  ...watchOptions,
+  interval: intervalOption,
   ...clientOptions,
 };
+
+/** The default time between two rounds of calls, in milliseconds. */
+const INTERVAL_MS = 2000;
 
 /** Defines the command `status`, which shows how each node of the configuration answers, and whether it is used. */
 export const addStatus = defineCommand(statusOptions, async (options, context) => {
   const { output, signal } = context;
   const loaded = loadClientConfig(options, context);
-  output.role = options.watch === undefined ? "answer" : "rows";
-  const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
+  const watch = createWatchOutput(options, context);
+  if (watch === undefined && options.interval !== undefined) {
+    throw new RequestError("--interval needs --watch or --follow", { advice: "Add one of them." });
+  }
+  output.role = watch === undefined ? "answer" : "rows";
   const reports = reportsTo(watch?.notes ?? context.notes, context);
   await using client = commandClient(options, reports, { config: loaded.config });
-  const format = recordsFormat(options, context);
+  const format = outputFormat(options, context);
   let nodes = await client.status({ signal });
-  while (options.watch !== undefined) {
-    await (watch?.kind === "table" ? drawNodes(nodes, watch.display, context) : printNodes(nodes, format, context));
-    await wait(options.watch, signal);
+  while (watch !== undefined) {
+    await (watch.kind === "table" ? drawNodes(nodes, watch.display, context) : printNodes(nodes, "jsonl", context));
+    await wait(options.interval ?? INTERVAL_MS, signal);
     nodes = await client.status({ signal });
   }
   signal.throwIfAborted(); // A node whose call was interrupted counts as unreachable.

@@ -24,11 +24,13 @@ import { readCommand } from "../../trade/transaction/input-data.js";
 import { requireSignature } from "../../trade/transaction/signature.js";
 import { namedChain } from "../../trade/transaction/signing-chain.js";
 import { submissionTypes } from "../../trade/transaction/submission.js";
+import { readInputData } from "../../trade/transaction/submitted-input-data.js";
 import { firstUrl } from "../../wire/config/config-schema.js";
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
-import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
+import { clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
+import { describeCommand, integerCommand } from "../decimal-command.js";
 import {
   addOptions,
   choice,
@@ -36,63 +38,59 @@ import {
   flag,
   flagOf,
   type OptionValues,
-  parsed,
   text,
   withDefault,
 } from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { durationParser } from "../parsers.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { chainIdOption, chainIdPrefixOption, dryRunOption, waitOption } from "../shared-options.js";
 import {
+  commandOf,
   commandSigner,
+  type InputFile,
   keyFileOption,
-  readTransactionInput,
+  readInputFile,
   requestJson,
   signerOption,
   type TransactionInput,
 } from "../transaction-input.js";
-import { printOutcome } from "./outcome-command.js";
+import { partLines, printOutcome } from "./outcome-command.js";
 
 /** The options that decide how a command is signed. */
 const signingOptions = {
   keyFile: keyFileOption,
   signer: signerOption,
-  type: withDefault(
+  reply: withDefault(
     choice<SubmissionType>(
-      "<type>",
+      "<when>",
       "when the node replies: sync (after its check), async (immediately) or commit (after the block)",
       ["sync", "async", "commit"],
     ),
     "sync",
   ),
-  txVersion: withDefault(
-    choice("<version>", "transaction version", ["TX_VERSION_V3", "TX_VERSION_V2"]),
-    "TX_VERSION_V3",
-  ),
-  chainIdPrefix: chainIdPrefixOption("submit the chain ID before the input data, or only sign it"),
+  txVersion: withDefault(choice("<version>", "transaction version", ["V3", "V2"]), "V3"),
+  chainIdPrefix: chainIdPrefixOption,
   chainId: chainIdOption,
 };
 
 const signOptions = { ...signingOptions, ...clientOptions };
 
 const submitOptions = {
-  dryRun: flag("print the request body instead of submitting it"),
+  dryRun: dryRunOption,
   check: flag("ask the node to check the transaction without submitting it; this uses up a signed transaction"),
   yes: flag("with --check: use up a signed transaction without asking"),
-  wait: parsed<number | true>(
-    "[duration]",
-    "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",
-    durationParser("Use a duration, such as --wait=30s, or put --wait after the file."),
-    { conflicts: ["dryRun", "check"] },
-  ),
+  wait: {
+    ...waitOption("(default: as long as the network can accept the transaction)"),
+    conflicts: ["dryRun", "check"],
+  },
   journal: text(
     "<file>",
     "write the command to this journal before sending it, and retry until its outcome is final; needs --intent",
-    { conflicts: ["dryRun", "check", "wait", "type"] },
+    { conflicts: ["dryRun", "check", "wait", "reply"] },
   ),
   intent: text("<id>", "ID of the command in the journal: a command with the same ID is never executed twice"),
-  ...resultOutput,
+  ...outputOptions,
   ...signOptions,
 };
 
@@ -123,15 +121,21 @@ export function addSubmit(command: Command, context: CommandContext): void {
 export const addSign = defineCommand(
   signOptions,
   async (file: string, options: SignOptions, context: CommandContext) => {
-    const input = await readTransactionInput(file, context);
-    if (input.command === undefined) {
+    const found = await readInputFile(file, context);
+    if ("request" in found && found.request !== undefined) {
       throw new RequestError("the file is already signed", { advice: "Use an unsigned command, or submit the file." });
     }
     const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
+    const input = await inIntegers(found, client, context);
     context.out.write(json(requestJson(await signWithNote({ client, config, input, options, context }))));
   },
 );
+
+/** Returns an input in the network's integers. */
+async function inIntegers(found: InputFile, client: Client, context: CommandContext): Promise<TransactionInput> {
+  return "decimals" in found ? commandOf(await integerCommand(found.decimals, client, context), found.source) : found;
+}
 
 /** Returns the flags of the signing options that are on the command line. */
 function usedSigningOptions(command: Command): string[] {
@@ -148,17 +152,19 @@ async function runSubmit(
 ): Promise<void> {
   const { out, output, notes } = context;
   output.role = options.dryRun === true ? "rows" : "answer";
-  const input = await readTransactionInput(file, context);
-  if (input.request !== undefined && signingFlags.length > 0) {
+  const found = await readInputFile(file, context);
+  const isSigned = "request" in found && found.request !== undefined;
+  if (isSigned && signingFlags.length > 0) {
     throw new RequestError(`the file is already signed, so ${signingFlags.join(", ")} cannot apply`, {
       advice: "Remove these options to submit the file as it is, or sign the command again.",
     });
   }
-  if (options.check === true && input.request !== undefined && options.yes !== true) {
+  if (options.check === true && isSigned && options.yes !== true) {
     await confirmCheck(file, context);
   }
-  const config = clientConfig(options, context, { forSigning: input.command !== undefined });
+  const config = clientConfig(options, context, { forSigning: !isSigned });
   await using client = commandClient(options, context, { config });
+  const input = await inIntegers(found, client, context);
   const task = { client, config, input, options, context };
   if (options.journal !== undefined || options.intent !== undefined) {
     await submitIntent(task);
@@ -198,12 +204,12 @@ async function submit(task: SubmitTask): Promise<void> {
     },
     object: () => ({ ...result, tid }),
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 }
 
 /** Submits a command as an intent, and prints how it ended. */
 async function submitIntent({ client, input, options, context }: SubmitTask): Promise<void> {
-  const { journal: path, intent: id, chainIdPrefix, txVersion: version } = options;
+  const { journal: path, intent: id, chainIdPrefix, txVersion } = options;
   if (path === undefined || id === undefined) {
     throw new RequestError("--journal and --intent must be used together", {
       advice: "Set --journal to the journal file, and --intent to the ID of the command in it.",
@@ -217,18 +223,19 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   const { signal, out } = context;
   await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
-  await using orders = client.orders({ signer, journal, chainIdPrefix, version });
-  const settled = await orders.submit(input.command, { id, signal });
-  const { status, txHash, block, evidence, reason } = settled;
+  await using intents = client.intents({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
+  context.notes.write(await describe(input, client, context));
+  const settled = await intents.submit(input.command, { id, signal });
+  const { status, txHash, block, evidence, reason, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   const report = {
     table() {
-      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n`);
+      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n${partLines(parts)}`);
     },
     object: () => settled,
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
   if (status !== "executed") {
     throw new Reported(EXIT.failure);
   }
@@ -253,7 +260,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
     throw noteUnsent(reason, !isSending || isUnsent(reason), context);
   });
   notes.write(hashDifference(sent));
-  await printOutcome(sent.outcome, context, { format: resultFormat(options), more: { tid } });
+  await printOutcome(sent.outcome, context, { format: outputFormat(options, context), more: { tid } });
 }
 
 /** Signs a transaction, unless it is already signed, and notes which one is submitted, and to which node. */
@@ -262,10 +269,11 @@ async function signForSubmission(
   signal: AbortSignal,
 ): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
   const before = async () => {
+    const described = await describe(input, client, { ...context, signal });
     const request = await signedRequest(client, input, options, { environment: context.environment, signal });
-    return { request, ...(await client.lastBlockHeight({ signal })) };
+    return { request, described, ...(await client.lastBlockHeight({ signal })) };
   };
-  const { request, chainId } = await before().catch((reason: unknown) => {
+  const { request, described, chainId } = await before().catch((reason: unknown) => {
     throw noteUnsent(reason, reason instanceof ConnectionError || reason instanceof CanceledError, context);
   });
   const tx = create(TransactionSchema, request.tx);
@@ -277,7 +285,15 @@ async function signForSubmission(
   context.notes.write(
     `Submitting ${txHash} to ${nodeOf(config)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
   );
+  context.notes.write(described);
   return { request, tid: request.tx?.pow?.tid ?? "" };
+}
+
+/** Describes what is sent; a signed transaction by its content. */
+async function describe({ command, request }: TransactionInput, client: Client, context: CommandContext) {
+  const inputData =
+    command === undefined ? readInputData(create(TransactionSchema, request?.tx)) : readCommand(command);
+  return inputData === undefined ? "" : await describeCommand(inputData, client, context);
 }
 
 function isUnsent(reason: unknown): boolean {
@@ -339,7 +355,7 @@ async function check(
     },
     object: () => ({ success, code, data, log, tid }),
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 }
 
 /** Returns the URL that a command calls first. */
@@ -367,6 +383,7 @@ function signWithNote({ client, config, input, options, context }: SignTask): Pr
     const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
     const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
     notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
+    notes.write(await describe(input, client, context));
   });
 }
 
@@ -384,7 +401,12 @@ async function signedRequest(
   readCommand(input.command); // An invalid command is refused even without a key.
   await using signer = await commandSigner(options, context);
   await onSign(signer);
-  const { chainIdPrefix, txVersion: version, type } = options;
-  const tx = await client.signCommand(input.command, { signer, signal: context.signal, chainIdPrefix, version });
-  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });
+  const { chainIdPrefix, txVersion, reply } = options;
+  const tx = await client.signCommand(input.command, {
+    signer,
+    signal: context.signal,
+    chainIdPrefix,
+    version: `TX_VERSION_${txVersion}`,
+  });
+  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[reply] });
 }

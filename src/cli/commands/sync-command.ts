@@ -29,11 +29,12 @@ import { addOwnAction, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
+import { dryRunOption } from "../shared-options.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
   GAPS_HEADING,
-  listenOptions,
+  httpOptions,
   loadingOptions,
   openClients,
   queueCounts,
@@ -57,8 +58,8 @@ const syncCommandOptions = {
   queue: flag("add missing units to a PostgreSQL queue, for `tradewire sync worker`"),
   retryFailed: flag("with --queue: first return failed units to the queue"),
   callsPerSecond: callsPerSecondOption,
-  ...listenOptions,
-  dryRun: flag("show what would be fetched, and change nothing"),
+  ...httpOptions,
+  dryRun: dryRunOption,
   ...eventsOutput,
   ...clientOptions,
 };
@@ -112,7 +113,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
   const queued = checkQueue(options, target);
   const state = createSyncState(how);
   await using watch = await startStatusServer(options, state, { signal, queue: queued && (() => queueCounts(queued)) });
-  const reporter = createReporter(state, printsJsonLines(options), context);
+  const reporter = createReporter(state, printsJsonLines(options, context), context);
   const startedAt = monotonicMs();
   let summary: SyncSummary;
   try {
@@ -235,11 +236,12 @@ async function load(
  */
 function reportInterruption(
   reason: CanceledError,
-  loaded: { readonly units: bigint; readonly rows: bigint },
+  loaded: { readonly units: number; readonly rows: bigint },
   options: SyncCommandOptions,
-  { out, notes, signal }: CommandContext,
+  context: CommandContext,
 ): void {
-  if (printsJsonLines(options)) {
+  const { out, notes, signal } = context;
+  if (printsJsonLines(options, context)) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
     const did = `${grouped(loaded.units)} exports were loaded; exports in flight were canceled and rolled back.`;
@@ -258,10 +260,11 @@ function reportSummary(
     beyond,
   }: { readonly seconds: number; readonly name: string; readonly beyond: BlockRange | undefined },
   options: SyncCommandOptions,
-  { out, err }: CommandContext,
+  context: CommandContext,
 ): void {
+  const { out, err } = context;
   const { chainId, units, rows, bytes, tables, failed, gaps } = summary;
-  if (printsJsonLines(options)) {
+  if (printsJsonLines(options, context)) {
     out.write(json(summaryObject(summary)));
   } else {
     const did = `${grouped(rows)} rows from ${grouped(units)} exports, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
@@ -269,20 +272,16 @@ function reportSummary(
     out.write(`Loaded ${did}. The synced tables of ${printable(name)} have ${all} rows.\n`);
   }
   if (beyond !== undefined) {
-    if (!printsJsonLines(options)) {
-      const { fromBlock, toBlock } = beyond;
-      err.write(
-        `tradewire: the node has no segment between --from-block and --to-block; its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
-      );
-    }
+    const { fromBlock, toBlock } = beyond;
+    err.write(
+      `tradewire: the node has no segment between --from-block and --to-block; its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
+    );
     throw new Reported();
   }
   if (chainId === "" || failed.length > 0 || gaps.length > 0) {
-    if (!printsJsonLines(options)) {
-      err.write(chainId === "" ? "tradewire: the node has no history yet. Nothing was loaded.\n" : "");
-      err.write(failed.length === 0 ? "" : failedText(failed));
-      err.write(gaps.length === 0 ? "" : `tradewire: ${gapsText(gaps)}`);
-    }
+    err.write(chainId === "" ? "tradewire: the node has no history yet. Nothing was loaded.\n" : "");
+    err.write(failed.length === 0 ? "" : failedText(failed));
+    err.write(gaps.length === 0 ? "" : `tradewire: ${gapsText(gaps)}`);
     throw new Reported();
   }
 }
@@ -313,7 +312,7 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
   const sink = sinkOf(target, options);
   await using nodes = openClients(options, context);
   const plan = await planHistory(nodes.clients, { ...how, retryForMs: 0, sink, signal });
-  if (printsJsonLines(options)) {
+  if (printsJsonLines(options, context)) {
     out.write(json({ event: "plan", ...plan, sql: tablesSql(target, how.tables ?? tableNames) }));
   } else {
     const tables = createTables(context);
@@ -321,7 +320,7 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
     tables.printOmissions();
   }
   if (plan.divergence !== undefined || plan.gaps.length > 0) {
-    if (plan.divergence !== undefined && !printsJsonLines(options)) {
+    if (plan.divergence !== undefined) {
       err.write(errorText(divergenceError(sink.name, plan.divergence)));
     }
     throw new Reported();
@@ -334,10 +333,11 @@ function planText(
   format: Tables["format"],
 ): string {
   const lines = tables.map((plan) => [plan.table, plan.units, plan.rows, plan.missing, plan.calls].map(String));
-  const sum = (of: "units" | "rows" | "missing" | "calls") => tables.reduce((total, plan) => total + plan[of], 0n);
+  const sum = (of: "units" | "rows" | "missing" | "calls") =>
+    tables.reduce((total, plan) => total + BigInt(plan[of]), 0n);
   const totals = ["all tables", ...[sum("units"), sum("rows"), sum("missing"), sum("calls")].map(String)];
   const where = blocks === undefined ? "" : `, blocks ${blocks.fromBlock} to ${blocks.toBlock}`;
-  const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or deleted.\n`;
+  const replaced = foreign === 0 ? "" : `${grouped(foreign)} units of another history would be replaced or deleted.\n`;
   return [
     `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
     format(["table", "units loaded", "rows loaded", "segments missing", "exports"], [...lines, totals]),

@@ -3,16 +3,16 @@ import { compactParquet } from "../../sync/index.js";
 import { defineCommand, parsed, text } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { printable } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { readTarget, targetOptions } from "../sync/target.js";
 
 const compactOptions = {
-  to: text("<target>", "parquet:FOLDER", { completions: targetOptions.to.completions }),
+  to: text("<target>", "where to save: parquet:FOLDER", { completions: targetOptions.to.completions }),
   table: rangeOptions.table,
   rowsPerFile: parsed("<count>", "maximum number of rows per merged file (default: 1000000)", parseInteger),
-  ...resultOutput,
+  ...outputOptions,
 };
 
 /** Defines the command `sync compact`, which joins small Parquet files. */
@@ -37,5 +37,5 @@ export const addSyncCompact = defineCommand(compactOptions, async (options, cont
     },
     object: () => found,
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 });

@@ -5,15 +5,15 @@ import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit }
 import { reportsTo } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
-import { grouped, size } from "../formatting.js";
+import { grouped, size, wrapped } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
-import { createTables, type Tables, wrapped } from "../table.js";
+import { createTables, type Tables } from "../table.js";
 
 const statusOptions = {
-  ...resultOutput,
+  ...outputOptions,
   ...targetOptions,
   ...rangeOptions,
   ...clientOptions,
@@ -31,7 +31,7 @@ interface StatusReport {
 export const addSyncStatus = defineCommand(statusOptions, async (options, context) => {
   const { out, output, err } = context;
   output.role = "answer";
-  const format = resultFormat(options);
+  const format = outputFormat(options, context);
   const target = readTarget(options, context);
   const exists = await targetExists(target);
   const found = { ...(await readStatus(options, context)), exists };

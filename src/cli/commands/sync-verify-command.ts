@@ -6,7 +6,7 @@ import { clientOptions } from "../client-options.js";
 import { defineCommand, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { createDisplay } from "../progress.js";
 import { GAPS_HEADING, openClients, rangeOf, rangeOptions, rangesText } from "../sync/sync-options.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
@@ -14,7 +14,7 @@ import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 const verifyOptions = {
   deep: flag("fetch each unit again, and compare every value"),
   repair: flag("reload units that do not match"),
-  ...resultOutput,
+  ...outputOptions,
   ...targetOptions,
   ...rangeOptions,
   ...clientOptions,
@@ -37,12 +37,12 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
   const sink = sinkOf(target);
   const range = rangeOf(options);
   const display = notes.isTTY === true ? createDisplay(notes) : undefined;
-  let [units, rows, drawn] = [0n, 0n, 0];
+  let [units, rows, drawn] = [0, 0n, 0];
   const onVerified = (verified: Verified) => {
-    [units, rows] = [units + 1n, rows + verified.rows];
+    [units, rows] = [units + 1, rows + verified.rows];
     if (monotonicMs() - drawn > DRAW_MS) {
       drawn = monotonicMs();
-      display?.draw([`${grouped(units)} ${units === 1n ? "unit" : "units"}, ${grouped(rows)} rows verified`]);
+      display?.draw([`${grouped(units)} ${units === 1 ? "unit" : "units"}, ${grouped(rows)} rows verified`]);
     }
   };
   await using nodes = openClients(options, reportsTo(display ?? notes, context));
@@ -75,12 +75,12 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       return { ...found, ...(repaired && { repaired: { ...repaired, failed } }) };
     },
   };
-  await printReport(report, resultFormat(options), context);
-  const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
+  await printReport(report, outputFormat(options, context), context);
+  const isRepaired = repaired !== undefined && repaired.failed.length === 0 && repaired.units === found.unsound;
   const isIncomplete = found.gaps.length > 0 || (found.missing ?? 0n) > 0n;
   if (
     found.chainId === undefined ||
-    (found.unsound > 0n && !isRepaired) ||
+    (found.unsound > 0 && !isRepaired) ||
     found.divergence !== undefined ||
     isIncomplete
   ) {
@@ -98,13 +98,13 @@ function foundText(
   }
   const did = deep ? `; ${grouped(compared)} were fetched again and compared by value` : "";
   const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);
-  const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - BigInt(MAX_NAMED))} more\n` : "";
+  const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - MAX_NAMED)} more\n` : "";
   const verdict =
-    unsound === 0n
+    unsound === 0
       ? deep
         ? "All units match.\n"
         : "Row counts match. To compare values, use --deep.\n"
-      : `${grouped(unsound)} ${unsound === 1n ? "does" : "do"} not match:\n${lines.join("")}${further}To reload them, use --repair.\n`;
+      : `${grouped(unsound)} ${unsound === 1 ? "does" : "do"} not match:\n${lines.join("")}${further}To reload them, use --repair.\n`;
   const lacking =
     missing === undefined || missing === 0n
       ? ""

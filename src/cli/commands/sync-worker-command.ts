@@ -10,7 +10,7 @@ import { parseInteger } from "../parsers.js";
 import { createReporter } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
-  listenOptions,
+  httpOptions,
   loadingOptions,
   openClients,
   startStatusServer,
@@ -23,7 +23,7 @@ const workerOptions = {
   unknownColumns: loadingOptions.unknownColumns,
   exportsPerNode: parsed("<count>", "concurrent exports per node, of all workers together (default: 4)", parseInteger),
   callsPerSecond: callsPerSecondOption,
-  ...listenOptions,
+  ...httpOptions,
   ...eventsOutput,
   ...clientOptions,
 };
@@ -40,7 +40,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
   const sink = postgresOf(readTarget(options, context), "sync worker");
   const state = createSyncState();
   await using watch = await startStatusServer(options, state, { signal });
-  const reporter = createReporter(state, printsJsonLines(options), context, { worker: true });
+  const reporter = createReporter(state, printsJsonLines(options, context), context, { worker: true });
   try {
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
@@ -55,7 +55,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     reporter.end();
     const what = `${grouped(done.rows)} rows from ${grouped(done.units)} exports, ${size(Number(done.bytes))} of CSV`;
     out.write(
-      printsJsonLines(options)
+      printsJsonLines(options, context)
         ? json({ event: "summary", ...done })
         : `Stopped. Loaded ${what}; exports in flight were returned to the queue.\n`,
     );

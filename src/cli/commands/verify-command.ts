@@ -6,15 +6,16 @@ import { type Client, createClient } from "../../index.js";
 import type { BlockTask, Problem } from "../../trade/transaction/index.js";
 import { requireChain } from "../../trade/transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../trade/transaction/verify-transaction.js";
-import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
+import { clientConfig, clientOptions } from "../client-options.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, EXIT, Reported } from "../output.js";
-import { printReport, resultFormat, resultOutput } from "../output-format.js";
+import { outputFormat, outputOptions, printReport } from "../output-format.js";
+import { chainIdOption, chainIdPrefixOption } from "../shared-options.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const verifyOptions = {
-  chainIdPrefix: chainIdPrefixOption("whether the chain ID is submitted before the input data, or only signed"),
-  ...resultOutput,
+  chainIdPrefix: chainIdPrefixOption,
+  ...outputOptions,
   chainId: chainIdOption,
   ...clientOptions,
 };
@@ -58,7 +59,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
         unchecked: { path: "tx.pow", reason: unchecked },
       }),
     };
-    await printReport(report, resultFormat(options), context);
+    await printReport(report, outputFormat(options, context), context);
     throw new Reported(EXIT.unknown);
   }
   const report = {
@@ -67,7 +68,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
     },
     object: () => ({ valid: true, chainId, publicKey, tid: pow?.tid }),
   };
-  await printReport(report, resultFormat(options), context);
+  await printReport(report, outputFormat(options, context), context);
 }
 
 interface Examined {

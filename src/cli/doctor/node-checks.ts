@@ -11,7 +11,22 @@ import { type Client, type Config, createClient, type LoadedConfig, type NodeSta
 import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { proxyFor, proxyName } from "../../wire/config/proxy.js";
 import { originOf, type Place, placesOf } from "../config-origins.js";
-import type { Finding } from "./finding.js";
+
+/**
+ * The result of a check. A `failure` keeps commands from working; with a `warning` they work, but only for now or not fully.
+ */
+export interface Finding {
+  /** The subject of the check, such as `TLS https://node.example`. */
+  readonly check: string;
+  readonly state: "ok" | "warning" | "failure";
+  readonly finding: string;
+  /** What to do. */
+  readonly advice?: string | undefined;
+}
+
+export function failedCheck(check: string, { summary, advice }: TradewireError): Finding {
+  return { check, state: "failure", finding: summary, ...(advice !== "" && { advice }) };
+}
 
 /**
  * Checks the nodes of a configuration: certificates, proxies, each transport, the chain, the profile, the clock and the rate
@@ -161,7 +176,7 @@ async function checkProfile(client: Client, loaded: LoadedConfig, signal: AbortS
     check,
     state: "failure",
     finding: `${setting}, but the node behaves as ${found}`,
-    advice: `Use --profile ${found}, or set \`profile\` to "${found}" in the configuration. Otherwise exports or transactions can fail: docs/differences.md lists the differences.`,
+    advice: `Use --profile ${found}, or set \`profile\` to "${found}" in the configuration. Otherwise exports or transactions can fail: differences.md in the documentation lists the differences.`,
   };
 }
 

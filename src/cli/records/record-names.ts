@@ -1,175 +1,200 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
+import { remembered } from "../../base/input/lazy.js";
+import { monotonicMs } from "../../base/runtime/index.js";
 import type { Client, MarketUnits } from "../../index.js";
+import type { KnownDecimals } from "../../trade/market/field-units.js";
+import { createRecordNames, findRecord, MAX_NAMED, marketCode } from "../../trade/market/record-names.js";
 import { shortId } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 
-const { listMarkets, listParties } = TradingDataService.method;
+const { listAssets, listMarkets } = TradingDataService.method;
 
-/** Maximum number of records that are loaded to find a name or an identifier. */
-export const MAX_NAMED = 5000;
+/** How to name a record of a node that has too many of them to search. */
+const ADVICE_ON_MANY = "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.";
 
-/** The minimum number of digits of an identifier that names it. */
-const MIN_DIGITS = 4;
+/** The maximum number of markets and of assets that are listed. */
+const LISTED = MAX_NAMED + 1;
 
-/** The digits of an identifier in tables, which hardly ever begin two identifiers. */
-const SHOWN_DIGITS = 8;
+/** How long a market or an asset that could not be loaded is not requested again, in milliseconds. */
+const RETRY_MS = 10_000;
 
-const FULL_ID = /^[0-9a-f]{64}$/i;
-
-/** The names and decimals of markets, and how identifiers are read and shown. */
+/** The names and decimals of markets and assets, and how identifiers are read and shown. */
 export interface Names {
-  /** Loads all markets, once. */
-  markets(): Promise<ReadonlyMap<string, Market>>;
   /** Finds the market that the user named by its code, its identifier, or the start of it. */
   readonly market: (text: string) => Promise<string>;
   /** Finds the party that the user named by its identifier or the start of it. */
   readonly party: (text: string) => Promise<string>;
-  /** Loads the decimals of a market, once. */
-  load(marketId: string): Promise<void>;
-  /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
-  loadIfOffered(marketId: string): Promise<void>;
-  /** The decimals of a market that was loaded. */
-  unitsOf(marketId: string): MarketUnits | undefined;
+  /** Finds the asset that the user named by its symbol, its identifier, or the start of it. */
+  readonly asset: (text: string) => Promise<string>;
+  /** Loads codes and decimals, each once. A node that lacks decimals is reported, but is not an error. */
+  load(owners: { readonly markets?: Iterable<string>; readonly assets?: Iterable<string> }): Promise<void>;
+  /** The decimals that were loaded. */
+  readonly known: KnownDecimals;
   /** The code of a market, or its identifier. */
   code(marketId: string): string;
-  id(text: string): string;
+  /** The symbol of an asset, or its identifier. */
+  symbol(assetId: string): string;
 }
 
-/** Creates the names of a node's markets and parties. Nothing is loaded before it is needed. */
+/** Creates the names of a node's records. Nothing is loaded before it is needed; with `raw`, no decimals are. */
 export function createNames(
   client: Client,
-  wide: boolean,
+  { raw = false }: { readonly raw?: boolean | undefined },
   { signal, notes }: Pick<CommandContext, "signal" | "notes">,
 ): Names {
-  const loaded = new Map<string, Market>();
+  const [markets, assets] = [new Map<string, Market>(), new Map<string, Asset>()];
   const units = new Map<string, MarketUnits>();
-  const withoutUnits = new Set<string>();
-  const id = (text: string) => shortId(text, wide);
-  let loading: Promise<void> | undefined;
-  const load = async () => {
-    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: MAX_NAMED, signal })) {
-      loaded.set(node.id, node);
-    }
-  };
-  const markets = async () => {
-    loading ??= load();
-    await loading;
-    return loaded;
-  };
-  async function* parties() {
-    for await (const { node } of client.records(listParties, {}, { limit: MAX_NAMED + 1, signal })) {
-      yield node.id;
+
+  async function loadMarkets() {
+    for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: LISTED, signal })) {
+      markets.set(node.id, node);
     }
   }
+  async function loadAssets() {
+    for await (const { node } of client.records(listAssets, {}, { limit: LISTED, signal })) {
+      assets.set(node.id, node);
+    }
+  }
+  const listedMarkets = remembered(loadMarkets);
+  const listedAssets = remembered(loadAssets);
+  async function namedMarkets() {
+    await listedMarkets();
+    return [...markets.values()].map((market) => ({ id: market.id, code: marketCode(market) }));
+  }
+  async function namedAssets() {
+    await listedAssets();
+    return [...assets.values()].map(({ id, details }) => ({ id, code: details?.symbol }));
+  }
 
-  async function loadUnits(marketId: string): Promise<void> {
-    if (!units.has(marketId)) {
-      await markets();
+  const loadMarket = offered("market", "prices and sizes", async (marketId) => {
+    await listedMarkets();
+    if (!markets.has(marketId)) {
+      await loadMarkets(); // It is new.
+    }
+    if (!raw) {
       units.set(marketId, await client.marketUnits(marketId, { signal }));
     }
-  }
+    return true;
+  });
+  const loadAsset = offered("asset", "amounts", async (assetId) => {
+    await listedAssets();
+    if (!assets.has(assetId)) {
+      await loadAssets();
+    }
+    return assets.has(assetId);
+  });
 
-  return {
-    markets,
-    async market(text) {
-      if (FULL_ID.test(text)) {
-        return text.toLowerCase();
-      }
-      const start = idStart(text);
-      const found = [...(await markets()).values()].filter(
-        (market) => marketCode(market) === text || (start !== undefined && market.id.startsWith(start)),
-      );
-      return onlyOf(
-        found.map((market) => market.id),
-        {
-          missing: `no market has the code or ID ${JSON.stringify(text)}`,
-          several: `${found.length} markets have the code or ID ${JSON.stringify(text)}`,
-          advice: "Run `tradewire markets` to list the codes and IDs.",
-        },
-      );
-    },
-    party: (text) =>
-      text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Use all 64 digits of its ID."),
-    load: loadUnits,
-    async loadIfOffered(marketId) {
-      if (withoutUnits.has(marketId)) {
+  /** Creates a function that loads what identifiers name, once for each; again after a while where it failed. */
+  function offered(kind: string, numbers: string, load: (id: string) => Promise<boolean>) {
+    const loaded = new Set<string>();
+    const failedAt = new Map<string, number>();
+    return async (id: string) => {
+      const failed = failedAt.get(id);
+      if (loaded.has(id) || (failed !== undefined && monotonicMs() - failed < RETRY_MS)) {
         return;
       }
+      let why = "the node does not list it";
       try {
-        await loadUnits(marketId);
+        if (await load(id)) {
+          loaded.add(id);
+          return;
+        }
       } catch (reason) {
         if (signal.aborted || !(reason instanceof TradewireError)) {
           throw reason;
         }
-        withoutUnits.add(marketId);
-        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are in units`;
+        why = reason.summary;
+      }
+      failedAt.set(id, monotonicMs());
+      if (failed === undefined && !raw) {
+        const note = `the decimals of ${kind} ${shortId(id, false)} cannot be loaded: ${why}; its ${numbers} are left out. Use --raw for the integers of the network`;
         notes.write(`tradewire: ${printable(note)}\n`);
       }
+    };
+  }
+
+  return {
+    market: (text) =>
+      findRecord(text, namedMarkets, {
+        kind: "market",
+        advice: "Run `tradewire markets` to list the codes and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
+    party: createRecordNames(client.records, { signal }).party,
+    asset: (text) =>
+      findRecord(text, namedAssets, {
+        kind: "asset",
+        advice: "Run `tradewire call ListAssets --all` to list the symbols and IDs.",
+        adviceOnMany: ADVICE_ON_MANY,
+      }),
+    async load({ markets: marketIds = [], assets: assetIds = [] }) {
+      for (const marketId of marketIds) {
+        await loadMarket(marketId);
+      }
+      for (const assetId of assetIds) {
+        await loadAsset(assetId);
+      }
     },
-    unitsOf: (marketId) => units.get(marketId),
+    known: {
+      market: (marketId) => units.get(marketId),
+      asset(assetId) {
+        const details = assets.get(assetId)?.details;
+        return details && { decimals: Number(details.decimals) };
+      },
+    },
     code(marketId) {
-      const market = loaded.get(marketId);
-      const code = market === undefined ? "" : marketCode(market);
-      return code === "" ? id(marketId) : code;
+      const market = markets.get(marketId);
+      return (market && marketCode(market)) || marketId;
     },
-    id,
+    symbol: (assetId) => assets.get(assetId)?.details?.symbol || assetId,
   };
 }
 
-export function marketCode({ tradableInstrument }: Market): string {
-  return tradableInstrument?.instrument?.code ?? "";
+/** Records that have identifiers. */
+interface NamedRecords<T> {
+  readonly kind: "order" | "trade" | "stop order";
+  readonly idOf: (node: T) => string;
+  readonly list: (limit: number) => AsyncIterable<{ readonly node: T }>;
+  /** Reads the record with a complete identifier, if the node can do so. */
+  readonly get?: ((id: string) => Promise<T | undefined>) | undefined;
 }
 
 /**
- * Finds the identifier that begins with given digits.
+ * Finds the records that the user named by their identifiers, or by the starts of them.
  *
- * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
+ * @throws {@link RequestError} as {@link findRecord} does
  */
-export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {
-  if (FULL_ID.test(text)) {
-    return text.toLowerCase();
+export async function* findRecords<T>(
+  texts: readonly string[],
+  { kind, idOf, list, get }: NamedRecords<T>,
+): AsyncGenerator<{ readonly node: T }> {
+  const nodes = new Map<string, T>();
+  const advice = "Use at least 4 digits of its ID, and check the other options. To filter, use --market or --party.";
+  async function listed() {
+    if (nodes.size === 0) {
+      for await (const { node } of list(MAX_NAMED + 1)) {
+        nodes.set(idOf(node).toLowerCase(), node);
+      }
+    }
+    return [...nodes.keys()].map((id) => ({ id }));
   }
-  const missing = `no ${what} has the ID ${JSON.stringify(text)}`;
-  const start = idStart(text);
-  if (start === undefined) {
-    throw new RequestError(missing, { advice });
+  for (const text of texts) {
+    const id = await findRecord(text, listed, { kind, advice, adviceOnMany: ADVICE_ON_MANY });
+    if (get === undefined && nodes.size === 0) {
+      await listed(); // A complete identifier is found without a listing.
+    }
+    const node = nodes.get(id) ?? (await get?.(id));
+    if (node === undefined && nodes.size > MAX_NAMED) {
+      throw new RequestError(`cannot find the ${kind} ${JSON.stringify(text)} among the last ${MAX_NAMED}`, {
+        advice: "Limit the search with --market, --party, --since or --until.",
+      });
+    }
+    if (node === undefined) {
+      throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
+    }
+    yield { node };
   }
-  const all = new Set<string>();
-  for await (const id of ids) {
-    all.add(id.toLowerCase());
-  }
-  const found = [...all].filter((id) => id.startsWith(start));
-  // More digits than that belong to one record, even if the others were not searched.
-  const isSafe = start.length >= SHOWN_DIGITS && found.length === 1;
-  if (all.size > MAX_NAMED && !isSafe) {
-    throw new RequestError(
-      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than the ${MAX_NAMED} that are searched`,
-      { advice: "Use all 64 digits of the ID, which lists print with --wide or --output jsonl." },
-    );
-  }
-  return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });
-}
-
-/** Returns the digits of the start of an identifier, without the ellipsis of tables; undefined if they name none. */
-function idStart(text: string): string | undefined {
-  const digits = text.replace(/…$/, "").toLowerCase();
-  return digits.length >= MIN_DIGITS && /^[0-9a-f]*$/.test(digits) ? digits : undefined;
-}
-
-/** Returns the only identifier that was found. */
-function onlyOf(
-  found: readonly string[],
-  texts: { readonly missing: string; readonly several: string; readonly advice: string },
-): string {
-  const [only, ...others] = found;
-  if (only === undefined) {
-    throw new RequestError(texts.missing, { advice: texts.advice });
-  }
-  if (others.length > 0) {
-    const advice = `Use more digits of one of the IDs: ${found.slice(0, 3).join(", ")}.`;
-    throw new RequestError(texts.several, { advice });
-  }
-  return only;
 }

@@ -9,16 +9,18 @@ import { backoffMs, createFlag, endTogether, wait } from "../../base/signal/wait
 import { isOlder, type RecordAge } from "../../trade/live/listed-blocks.js";
 import { reconnect } from "../../trade/live/reconnect.js";
 import type { LineWriter } from "../client.js";
+import type { OptionValues } from "../declarations.js";
 import { clock } from "../formatting.js";
-import { type ListingType, recordJson } from "../listing.js";
+import { type PrintedType, wordsOf } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
-import { type OutputOptions, recordsFormat } from "../output-format.js";
+import type { OutputOptions } from "../output-format.js";
 import { createDisplay, type Display, sizeOf } from "../progress.js";
+import { followOption, watchOption } from "../shared-options.js";
 import { describeOmissions, fitTable, type LaidOut, rankedPlaces } from "../table.js";
 
 /** Records that change, and the streams of their changes. */
 export interface WatchedRecords<M extends DescMessage> {
-  readonly type: ListingType<M>;
+  readonly type: PrintedType<M>;
   /** Lists the records, as many as the command shows, after the decimals of their markets were loaded. */
   list(signal: AbortSignal): AsyncIterable<MessageShape<M>>;
   /**
@@ -46,23 +48,36 @@ export type WatchOutput =
   | { readonly kind: "table"; readonly notes: LineWriter; readonly display: Display }
   | { readonly kind: "jsonl"; readonly notes: LineWriter };
 
+/** The options of commands that print what changes. */
+export const watchOptions = { watch: watchOption, follow: followOption };
+
 /**
- * Creates the output of a command that watches records.
+ * Creates the output of a command that prints what changes; undefined if the options ask for what there is now.
  *
  * @throws {@link RequestError} if the chosen format does not fit
  */
-export function createWatchOutput(options: OutputOptions, context: CommandContext): WatchOutput {
-  const format = recordsFormat(options, context);
-  if (format === "csv" || (format === "table" && context.out.isTTY !== true)) {
-    throw new RequestError(`--watch does not print ${format === "csv" ? "CSV" : "a table, which needs a terminal"}`, {
-      advice: "Use --output jsonl to print each change as a line of JSON.",
+export function createWatchOutput(
+  { watch, follow, output, json: isJson }: OutputOptions & OptionValues<typeof watchOptions>,
+  context: CommandContext,
+): WatchOutput | undefined {
+  if (watch === true) {
+    if (context.out.isTTY !== true || isJson === true || (output ?? "table") !== "table") {
+      throw new RequestError("--watch redraws a table on a terminal", {
+        advice: "Use --follow to print each change as a line of JSON.",
+      });
+    }
+    const display = createDisplay(context.out);
+    return { kind: "table", notes: display, display };
+  }
+  if (follow !== true) {
+    return undefined;
+  }
+  if (isJson === true || (output ?? "jsonl") !== "jsonl") {
+    throw new RequestError(`--follow prints lines of JSON, not ${isJson === true ? "one document" : output}`, {
+      advice: "Use -o jsonl, or --watch for a table that is redrawn.",
     });
   }
-  if (format !== "table") {
-    return { kind: "jsonl", notes: context.notes };
-  }
-  const display = createDisplay(context.out);
-  return { kind: "table", notes: display, display };
+  return { kind: "jsonl", notes: context.notes };
 }
 
 /** Milliseconds between two updates of the table. */
@@ -182,7 +197,7 @@ export async function watchRecords<M extends DescMessage>(
       }
     } finally {
       out.off("resize", isDrawingDue.raise);
-      const advice = "Use --output jsonl to print all.";
+      const advice = "Use --follow to print all.";
       const omissions = drawn === undefined ? "" : describeOmissions([drawn], advice, sizeOf(out).columns);
       notes.write(omissions === "" ? "" : `${omissions}\n`);
     }
@@ -269,7 +284,7 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
       if (before !== undefined && isOutdated(record, before, from)) {
         return undefined;
       }
-      const text = json(recordJson(type, record));
+      const text = json(type.record(record));
       if (known?.text === text) {
         return undefined;
       }
@@ -305,7 +320,8 @@ function tableOf<M extends DescMessage>(
     { width: columns - 1, ranked: rankedPlaces(header, ranked ?? []), prefers: "values" },
   );
   const hidden = records.length - shown.length;
-  const count = `${records.length} ${records.length === 1 ? name.slice(0, -1) : name}${hidden === 0 ? "" : `, ${hidden} of them below`}`;
+  const words = wordsOf(name);
+  const count = `${records.length} ${records.length === 1 ? words.slice(0, -1) : words}${hidden === 0 ? "" : `, ${hidden} of them below`}`;
   const time = clock(new Date(unixMs()).toISOString());
   return { lines: [...text.trimEnd().split("\n"), printable(`${time}  ${count}; ${state}`)], laidOut };
 }

@@ -1,5 +1,5 @@
 import type { Done, SyncSnapshot, TableProgress } from "../../sync/index.js";
-import { clock, compact, grouped, span } from "../formatting.js";
+import { clock, compact, grouped, span, speed } from "../formatting.js";
 import { printable } from "../output.js";
 
 /** The size of a terminal in characters. */
@@ -10,8 +10,8 @@ export interface Size {
 
 /** The minimum and maximum width of a table's bar. */
 const [MIN_BAR, MAX_BAR] = [5, 40];
-/** The minimum widths of the columns of rows, speed and time left: of `12.3k rows`, `12.3 MB/s` and `1m 05s left`. */
-const MIN_WIDTHS = [10, 9, 11];
+/** The minimum widths of the columns of rows, speed and time left: of `12.3k rows`, `12.3 MiB/s` and `1m 05s left`. */
+const MIN_WIDTHS = [10, 10, 11];
 /** How long an error is shown that is followed by a retry, in milliseconds. */
 const ERROR_MS = 60_000;
 
@@ -59,7 +59,7 @@ function aligned(lines: readonly Line[], width: number): string[] {
     name,
     `${done.done}/${done.segments}`,
     `${compact(done.there.rows)} rows`,
-    done.missing === 0 ? "" : `${(done.rates.bytes / 1e6).toFixed(1)} MB/s`,
+    done.missing === 0 ? "" : speed(done.rates.bytes),
     done.missing === 0 ? "done" : left === undefined ? "" : `${span(left)} left`,
   ]);
   // The widths stay the same while the figures grow, so that the bars do not move.
@@ -137,7 +137,7 @@ export function workerLogLine(snapshot: SyncSnapshot): string {
 function workerFigures({ total: { loaded, rates }, underWay, waiting, failed }: SyncSnapshot): string {
   return [
     `${grouped(loaded.units)} units, ${grouped(loaded.rows)} rows loaded`,
-    `${(rates.bytes / 1e6).toFixed(1)} MB/s`,
+    speed(rates.bytes),
     underWay.length === 0 ? "no units to load" : `${underWay.length} in flight`,
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),

@@ -3,7 +3,7 @@ import { startInterval, unixMs } from "../../base/runtime/index.js";
 import { describeLag } from "../../data/history/data-node-lag.js";
 import type { SyncEvent, SyncSnapshot, SyncState, SyncSummary, Unit } from "../../sync/index.js";
 import type { LineWriter } from "../client.js";
-import { grouped, span } from "../formatting.js";
+import { grouped, span, speed } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { createDisplay, sizeOf } from "../progress.js";
 import { progressLines, workerLines, workerLogLine } from "./progress-lines.js";
@@ -22,7 +22,7 @@ export interface Reporter {
 
 /**
  * Reports the progress of a sync: on a terminal with lines that are redrawn in place, otherwise with one line per minute on
- * standard error; with `--json`, with a line of JSON for each event on standard output, and no log.
+ * standard error; with `--output jsonl`, with a line of JSON for each event on standard output, and no log.
  */
 export function createReporter(
   state: SyncState,
@@ -239,7 +239,7 @@ function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncS
     `${grouped(total.done)} of ${grouped(total.segments)} segments${total.gapBlocks > 0n ? "" : ` (${share} %)`}`,
     ...(total.gapBlocks > 0n ? [`${grouped(total.gapBlocks)} missing blocks of tables on no node`] : []),
     `${grouped(total.there.rows)} rows`,
-    `${(total.rates.bytes / 1e6).toFixed(1)} MB/s`,
+    speed(total.rates.bytes),
     ...(total.missing > 0 && secondsLeft !== undefined ? [`${span(secondsLeft)} left`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),

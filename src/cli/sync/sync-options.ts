@@ -1,5 +1,4 @@
 import { RequestError } from "../../base/errors/index.js";
-import { readTable } from "../../data/schema/table-names.js";
 import type { Client } from "../../index.js";
 import {
   type PostgresSink,
@@ -15,29 +14,26 @@ import {
 import { firstUrl, transportsOf } from "../../wire/config/config-schema.js";
 import { readSources } from "../../wire/config/load-config.js";
 import { commandClient, type Reports } from "../client.js";
-import { type ClientOptions, clientConfig, completeTables } from "../client-options.js";
-import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";
+import { type ClientOptions, clientConfig } from "../client-options.js";
+import { choice, type OptionValues, parsed, text, textList } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
+import { parseBlockHeight, parseInteger } from "../parsers.js";
+import { blockOptions, followOption, intervalOption, parallelOption, tablesOption } from "../shared-options.js";
 
 /** The options that select a part of the history. */
 export const rangeOptions = {
-  table: repeatedText("<name>", "a table; may be repeated (default: all tables)", {
-    completions: completeTables,
-    isFilter: true,
-  }),
-  fromBlock: parsed("<height>", "skip segments that start before this block", parseBlockHeight),
-  toBlock: parsed("<height>", "skip segments that end after this block", parseBlockHeight),
+  table: tablesOption,
+  ...blockOptions("segments that start before it are skipped", "segments that end after it are skipped"),
 };
 
 /** The options that say how history is synced. */
 export const loadingOptions = {
-  follow: flag("keep loading new segments as they appear"),
-  poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
-  parallel: parsed("<count>", "number of units to fetch and load in parallel (default: 2)", parseInteger),
+  follow: followOption,
+  interval: intervalOption,
+  parallel: parallelOption(2),
   segmentsPerExport: parsed("<count>", "number of adjacent segments per export (default: 1)", parseInteger),
-  replaceFrom: parsed(
-    "<block>",
+  replaceFromBlock: parsed(
+    "<height>",
     "from this block onwards, replace the loaded history with the node's",
     parseBlockHeight,
   ),
@@ -52,20 +48,14 @@ export const callsPerSecondOption = parsed(
 );
 
 /** The options that serve the status page, metrics and health checks of a sync. */
-export const listenOptions = {
-  listen: text(
-    "<host:port>",
-    "serve the status page, metrics and health checks on this address, such as 127.0.0.1:9464",
-  ),
-  listenName: repeatedText(
-    "<name>",
-    "additional hostname to accept in the Host header, such as a container's; may be repeated",
-  ),
+export const httpOptions = {
+  http: text("<host:port>", "serve the status page, metrics and health checks on this address, such as 127.0.0.1:9464"),
+  httpName: textList("<name>", "additional hostname to accept in the Host header, such as a container's"),
 };
 
 export type RangeOptions = OptionValues<typeof rangeOptions>;
 export type LoadingOptions = OptionValues<typeof loadingOptions>;
-export type ListenOptions = OptionValues<typeof listenOptions>;
+export type HttpOptions = OptionValues<typeof httpOptions>;
 
 /**
  * Returns the tables and blocks that the options select.
@@ -74,7 +64,7 @@ export type ListenOptions = OptionValues<typeof listenOptions>;
  */
 export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncOptions, "tables" | "range"> {
   const range = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
-  return { ...(table && { tables: [...new Set(table.map(readTable))] }), range };
+  return { ...(table && { tables: [...new Set(table)] }), range };
 }
 
 /**
@@ -83,26 +73,26 @@ export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncO
  * @throws {@link RequestError} if a table is unknown, or options exclude each other
  */
 export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<SyncOptions, "sink"> {
-  const { follow, poll, parallel, segmentsPerExport, replaceFrom, unknownColumns } = options;
-  if (poll !== undefined && follow !== true) {
-    throw new RequestError("--poll needs --follow", { advice: "Add --follow, or remove --poll." });
+  const { follow, interval, parallel, segmentsPerExport, replaceFromBlock: replaceFrom, unknownColumns } = options;
+  if (interval !== undefined && follow !== true) {
+    throw new RequestError("--interval needs --follow", { advice: "Add --follow, or remove --interval." });
   }
-  return { ...rangeOf(options), follow, pollMs: poll, parallel, segmentsPerExport, replaceFrom, unknownColumns };
+  return { ...rangeOf(options), follow, pollMs: interval, parallel, segmentsPerExport, replaceFrom, unknownColumns };
 }
 
 /**
- * Serves the status page, metrics and health checks of a sync, if `--listen` is set.
+ * Serves the status page, metrics and health checks of a sync, if `--http` is set.
  *
- * @throws {@link RequestError} if `--listen-name` is set without `--listen`
+ * @throws {@link RequestError} if `--http-name` is set without `--http`
  */
 export async function startStatusServer(
-  { listen, listenName: names }: ListenOptions,
+  { http: listen, httpName: names }: HttpOptions,
   state: SyncState,
   more: Pick<WatchOptions, "signal" | "queue">,
 ): Promise<Watch | undefined> {
   if (listen === undefined) {
     if (names !== undefined) {
-      throw new RequestError("--listen-name needs --listen", { advice: "Add --listen, or remove --listen-name." });
+      throw new RequestError("--http-name needs --http", { advice: "Add --http, or remove --http-name." });
     }
     return undefined;
   }

@@ -4,22 +4,19 @@ import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
-import { choice, flag, flagOf, type OptionValues, repeatedText, text } from "../declarations.js";
+import { choice, flag, flagOf, type OptionValues, text, textList } from "../declarations.js";
 import type { Streams } from "../output.js";
 
 /**
  * The options that select the sink. No option accepts a password, because other users of a machine can read arguments.
  */
 export const targetOptions = {
-  to: text("<target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
+  to: text("<target>", "where to save: duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
     completions: () => ({ values: ["duckdb:", "parquet:", "postgres://"] }),
   }),
   toEnv: text("<name>", "environment variable with the target, instead of --to; the target may contain a password"),
   schema: text("<name>", "PostgreSQL schema of the tables (default: public); each chain needs its own"),
-  trustOwner: repeatedText(
-    "<role>",
-    "PostgreSQL role that may own the schema, in addition to your own and superusers; may be repeated",
-  ),
+  trustOwner: textList("<role>", "PostgreSQL role that may own the schema, in addition to your own and superusers"),
 };
 
 /** The options that say how the tables are created. */

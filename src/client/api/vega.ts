@@ -2,6 +2,7 @@
 
 // Also exported by the package's root: the same objects, in place of those of vega_pb.js.
 export {
+  Order_Status,
   Order_TimeInForce,
   Order_Type,
   PeggedReference,

@@ -1,4 +1,5 @@
 import { RequestError } from "../../base/errors/index.js";
+import { asResult } from "../../base/json-result.js";
 import { type CsvCount, checkedCsv } from "../csv/check-csv.js";
 import type { CsvRecord } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
@@ -123,7 +124,7 @@ export async function* csvFiles(
       content: () => checkedCsv(source.rewind(), decoding),
     });
     try {
-      yield {
+      yield asResult({
         name: entry.name,
         ...name,
         columns: header.value.columns,
@@ -138,7 +139,7 @@ export async function* csvFiles(
         },
         ...rowReaders({ name: entry.name, ...name }, () => reading.rows(header.value), exported),
         content: reading.content,
-      };
+      });
       await reading.finish();
     } finally {
       await batches.return();

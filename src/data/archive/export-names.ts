@@ -1,5 +1,6 @@
 import { contentDispositionName } from "../../base/file/save-target.js";
 import { assertObject, assertOneOf, assertString, assertText, invalidValueError } from "../../base/input/assert.js";
+import { withJson } from "../../base/json-result.js";
 import { type Profile, profileRules, profiles } from "../../base/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/table-names.js";
 
@@ -69,7 +70,7 @@ export function csvName(name: ExportName, profile: Profile = "specification"): s
  */
 export function parseArchiveName(name: string): ExportName | undefined {
   assertString("the name", name);
-  return parse(name, ".zip");
+  return withJson(parse(name, ".zip"));
 }
 
 /**
@@ -83,7 +84,7 @@ export function parseArchiveName(name: string): ExportName | undefined {
  */
 export function parseCsvName(name: string): ExportName | undefined {
   assertString("the name", name);
-  return parse(name, ".csv");
+  return withJson(parse(name, ".csv"));
 }
 
 /** Validates the parts for callers without types, whose missing parts would become `undefined` in the name. */

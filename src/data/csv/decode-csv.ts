@@ -1,5 +1,6 @@
 import { constants } from "node:buffer";
 import { assertIterable, assertObject, invalidValueError, parseChunk } from "../../base/input/assert.js";
+import { asResult } from "../../base/json-result.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./csv-format.js";
 import { type CsvBatch, type CsvParserSettings, createCsvParser } from "./csv-parser.js";
 
@@ -123,6 +124,7 @@ export function rowToRecord<Value>(
 ): (row: readonly (Value | null)[], columns: readonly string[]) => Record<string, Value | null> {
   let blank: Record<string, Value | null> = {};
   let blankOf: readonly string[] | undefined;
+  let hasLong = false;
   return (row, columns) => {
     if (columns !== blankOf) {
       // Each record is a copy of an object that owns every key, so no assignment reaches a setter of the prototype.
@@ -132,9 +134,11 @@ export function rowToRecord<Value>(
     const record = { ...blank };
     let index = 0;
     for (const column of columns) {
-      record[column] = row[index++] ?? null;
+      const value = row[index++] ?? null;
+      record[column] = value;
+      hasLong ||= typeof value === "bigint";
     }
-    return record;
+    return hasLong ? asResult(record) : record;
   };
 }
 

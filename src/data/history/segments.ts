@@ -4,6 +4,7 @@ import { compareBigints } from "../../base/bigints.js";
 import { type ErrorText, renderText } from "../../base/errors/error-text.js";
 import { assertArray, assertObject } from "../../base/input/assert.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { withJson } from "../../base/json-result.js";
 
 const SEGMENTS = "a result of listSegments()";
 
@@ -54,7 +55,7 @@ export async function listSegments(
  * for (const { fromBlock, toBlock } of contiguousSpans(await client.listSegments())) console.log(fromBlock, toBlock);
  */
 export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]): SegmentSpan<S>[] {
-  return spansWhere(segments, follows);
+  return withJson(spansWhere(segments, follows));
 }
 
 /**
@@ -70,7 +71,7 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
   segments: readonly S[],
 ): (SegmentSpan<S> & { readonly databaseVersion: bigint })[] {
   const spans = spansWhere(segments, (a, b) => follows(a, b) && a.databaseVersion === b.databaseVersion);
-  return spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n }));
+  return withJson(spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n })));
 }
 
 /**
@@ -84,10 +85,11 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
  */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
   assertArray("spans", spans, "a result of contiguousSpans()");
-  return spans.slice(1).flatMap(({ fromBlock }, index) => {
+  const gaps = spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
     return gap.fromBlock <= gap.toBlock ? [gap] : [];
   });
+  return withJson(gaps);
 }
 
 /**
@@ -128,7 +130,7 @@ export type FoundRange<S extends SegmentHeights> =
   | { readonly valid: false; readonly problem: ErrorText; readonly nearest: BlockRange | undefined };
 
 function withPlainProblem<S extends SegmentHeights>(found: FoundRange<S>): RangeCheck<S> {
-  return found.valid ? found : { ...found, problem: renderText(found.problem) };
+  return withJson(found.valid ? found : { ...found, problem: renderText(found.problem) });
 }
 
 export function findRange<S extends SegmentHeights>(

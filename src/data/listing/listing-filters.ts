@@ -10,12 +10,13 @@ import { RequestError } from "../../base/errors/index.js";
 import { assertKnownKeys, assertOneOf, invalidValueError } from "../../base/input/assert.js";
 import { parseEnumValue } from "../../base/input/message-init.js";
 
-type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
+/** The name of an enum value, in full or without its prefix. */
+export type EnumName<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
 
 /** The name of a status, in full (`STATUS_PENDING`) or without its prefix (`PENDING`). */
-export type StatusName = Names<typeof StopOrder_Status, "STATUS">;
+export type StatusName = EnumName<typeof StopOrder_Status, "STATUS">;
 /** The name of an expiry strategy, in full (`EXPIRY_STRATEGY_SUBMIT`) or without its prefix (`SUBMIT`). */
-export type ExpiryStrategyName = Names<typeof StopOrder_ExpiryStrategy, "EXPIRY_STRATEGY">;
+export type ExpiryStrategyName = EnumName<typeof StopOrder_ExpiryStrategy, "EXPIRY_STRATEGY">;
 
 /**
  * Which stop orders to list. Nodes combine filters of different kinds with "and", those of one kind
@@ -76,7 +77,7 @@ export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<t
 }
 
 /** Copies a list. A string is an iterable of characters, but is never meant as one. */
-function listOf<T>(values: Iterable<T>, name: string): T[] {
+export function listOf<T>(values: Iterable<T>, name: string): T[] {
   if (typeof values === "string") {
     throw invalidValueError(name, values, `an array, such as [${JSON.stringify(values)}]`);
   }
@@ -112,8 +113,30 @@ export interface DateRange {
 export function readDateRange(range: DateRange) {
   assertKnownKeys("dateRange", range, { startTimestamp: true, endTimestamp: true });
   const { startTimestamp, endTimestamp } = range;
-  const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "dateRange.startTimestamp");
-  const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "dateRange.endTimestamp");
+  return periodOf(
+    startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "dateRange.startTimestamp"),
+    endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "dateRange.endTimestamp"),
+  );
+}
+
+/**
+ * Validates a period of time as filters name it, and converts it to the field of requests.
+ *
+ * @throws {@link RequestError} if a time is invalid, or the period is empty
+ */
+export function readPeriod({
+  since,
+  until,
+}: {
+  readonly since?: bigint | Date | undefined;
+  readonly until?: bigint | Date | undefined;
+}) {
+  const start = since === undefined ? undefined : nanoseconds(since, "since");
+  const end = until === undefined ? undefined : nanoseconds(until, "until");
+  return since === undefined && until === undefined ? {} : { dateRange: periodOf(start, end) };
+}
+
+function periodOf(start: bigint | undefined, end: bigint | undefined) {
   if (start !== undefined && end !== undefined && start >= end) {
     throw new RequestError(`the date range is empty: it starts at ${start} and ends at ${end}`, {
       advice: "Use a start before the end, in Unix nanoseconds or as dates.",

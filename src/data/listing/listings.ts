@@ -25,7 +25,7 @@ import {
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
 
 /**
- * The listings of a node: network parameters and stop orders.
+ * The listing of network parameters, single pages and single records.
  *
  * Besides the errors named below, every method may throw {@link NodeError} if the node answers with an error,
  * {@link ConnectionError} if it is unreachable or the connection is lost, {@link ProtocolError} if its response violates
@@ -57,7 +57,9 @@ export interface Listings {
    * @example
    * for await (const { node } of client.networkParameters()) console.log(node.key, node.value);
    */
-  networkParameters(options?: ListOptions<NetworkParameter>): AsyncIterable<ListedRecord<NetworkParameter>>;
+  networkParameters(
+    options?: ListOptions<ListedRecord<NetworkParameter>>,
+  ): AsyncIterable<ListedRecord<NetworkParameter>>;
   /**
    * Gets one network parameter.
    *
@@ -86,23 +88,6 @@ export interface Listings {
     request?: { readonly pagination?: PaginationRequest | undefined; readonly filter?: StopOrderFilter | undefined },
     options?: CallOptions,
   ): Promise<ListStopOrdersResponse>;
-  /**
-   * Lists all stop orders that match a filter, page after page. Prices stay decimal text. Times stay
-   * in the unit of the network; deployed nodes use Unix nanoseconds.
-   *
-   * @param options the filter, the size of a page, where to start and stop, a signal
-   * @returns the records, each with its cursor; nothing is sent before they are requested
-   * @throws {@link RequestError} immediately, if the filter or an option is invalid
-   *
-   * @example
-   * const filter = { statuses: ["PENDING"], dateRange: { startTimestamp: new Date("2024-01-01") } } as const;
-   * for await (const { node, cursor } of client.stopOrders({ filter, limit: 100 })) {
-   *   console.log(node.stopOrder.id, node.submission?.price, cursor);
-   * }
-   */
-  stopOrders(
-    options?: ListOptions<StopOrderRecord> & { readonly filter?: StopOrderFilter | undefined },
-  ): AsyncIterable<ListedRecord<StopOrderRecord>>;
   /**
    * Gets one stop order.
    *
@@ -156,15 +141,6 @@ export function createListings(
       return withJson(method.listStopOrders.output, await service.listStopOrders(asked, parseCallOptions(options)));
     },
 
-    stopOrders(options = {}) {
-      assertKnownKeys("options", options, { ...LIST_OPTIONS, filter: true });
-      const request = { pagination: orderOf(options), filter: readStopOrderFilter(options.filter ?? {}) };
-      return listRecords(method.listStopOrders, request, options, {
-        isWhole: isStopOrderRecord,
-        idOf: ({ stopOrder }) => stopOrder.id,
-      });
-    },
-
     async stopOrder(id, options) {
       checkName(id, "id");
       const { order } = await service.getStopOrder({ orderId: id }, parseCallOptions(options));
@@ -176,13 +152,13 @@ export function createListings(
 }
 
 /** The names of {@link ListOptions}. */
-const LIST_OPTIONS = { ...RECORDS_OPTIONS, after: true, newestFirst: true, onDuplicate: true } as const;
+export const LIST_OPTIONS = { ...RECORDS_OPTIONS, after: true, newestFirst: true, onDuplicate: true } as const;
 
 function orderOf({ after, newestFirst }: ListOptions<never>) {
   return { after, newestFirst };
 }
 
-function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
+export function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
   return node.stopOrder !== undefined;
 }
 

@@ -1,15 +1,10 @@
-import {
-  clone,
-  create,
-  type DescMessage,
-  type DescMethod,
-  type Message,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
+import { clone, create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { RequestError } from "../../base/errors/index.js";
 import { assertKnownKeys, assertOneOf, formatValue, invalidValueError } from "../../base/input/assert.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
+import type { Connection } from "./paging-method.js";
 
 /** Maximum number of records of a page; deployed nodes refuse larger pages. */
 export const MAX_PAGE_SIZE = 5000;
@@ -61,11 +56,13 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
 /**
  * Validates the size of a page.
  *
- * @throws {@link RequestError} if it is not an integer from 1 to 5000
+ * @throws {@link RequestError} if it is not an integer from 1 to 5000; for pages by tokens, to 2^31 - 1
  */
-export function pageSize(value: number, name: string): number {
-  if (!Number.isInteger(value) || value < 1 || value > MAX_PAGE_SIZE) {
-    throw invalidValueError(name, value, `a whole number from 1 to ${MAX_PAGE_SIZE}, the maximum page size of nodes`);
+export function pageSize(value: number, name: string, by: Connection["by"] = "cursors"): number {
+  const max = by === "cursors" ? MAX_PAGE_SIZE : 2 ** 31 - 1;
+  if (!Number.isInteger(value) || value < 1 || value > max) {
+    const whose = by === "cursors" ? ", the maximum page size of nodes" : "";
+    throw invalidValueError(name, value, `a whole number from 1 to ${max}${whose}`);
   }
   return value;
 }
@@ -117,11 +114,11 @@ export function requireDeployedOrder(
 export interface PagedRequest {
   /** The requested page size, if any. */
   readonly first: number | undefined;
-  /** The cursor after which it starts, if any. */
+  /** The cursor after which it starts, or the token of the page with which it starts, if any. */
   readonly after: string | undefined;
   /** Whether the newest records come first, if specified. */
   readonly newestFirst: boolean | undefined;
-  pageRequest(page: { readonly first: number; readonly after: string | undefined }): Message;
+  pageRequest(page: { readonly first: number | undefined; readonly after: string | undefined }): Message;
 }
 
 /**
@@ -129,10 +126,15 @@ export interface PagedRequest {
  *
  * @throws {@link RequestError} if a field does not exist or has an invalid value, or its pagination is backwards
  */
-export function readRequest<I extends DescMessage>(desc: I, init: MessageInitShape<I> | undefined): PagedRequest {
-  const request = clone(desc, create(desc, init === undefined ? init : parseMessageInit(desc, init)));
-  const asked = paginationOf(desc, request);
-  for (const name of ["last", "before"]) {
+export function readRequest<I extends DescMessage>(
+  desc: I,
+  init: InitOf<I> | undefined,
+  by: Connection["by"],
+): PagedRequest {
+  const request = clone(desc, create(desc, init === undefined ? undefined : parseMessageInit(desc, init)));
+  const [size, start] = by === "cursors" ? (["first", "after"] as const) : (["pageSize", "pageToken"] as const);
+  const asked = paginationOf(desc, request, by);
+  for (const name of by === "cursors" ? ["last", "before"] : []) {
     if (givenIn(asked, name) !== undefined) {
       throw new RequestError(`pagination.${name} cannot be used when all pages are requested, which go forwards`, {
         advice:
@@ -140,30 +142,30 @@ export function readRequest<I extends DescMessage>(desc: I, init: MessageInitSha
       });
     }
   }
-  const first = givenIn(asked, "first");
-  const after = givenIn(asked, "after");
-  const newestFirst = givenIn(asked, "newestFirst");
+  const first = givenIn(asked, size);
+  const after = givenIn(asked, start);
+  const newestFirst = by === "cursors" ? givenIn(asked, "newestFirst") : undefined;
   return {
-    first: typeof first === "number" ? pageSize(first, "first") : undefined,
-    after: typeof after === "string" ? cursor(after, "after") : undefined,
+    first: typeof first === "number" ? pageSize(first, size, by) : undefined,
+    after: typeof after === "string" ? cursor(after, start) : undefined,
     newestFirst: typeof newestFirst === "boolean" ? newestFirst : undefined,
     pageRequest(page) {
       const next = clone(desc, request);
-      const pagination = paginationOf(desc, next);
-      setValue(pagination, "first", page.first);
-      setValue(pagination, "after", page.after);
+      const pagination = paginationOf(desc, next, by);
+      setValue(pagination, size, page.first);
+      setValue(pagination, start, page.after);
       return next;
     },
   };
 }
 
-/** The pagination of a request, which is added if it is missing. */
-function paginationOf(desc: DescMessage, request: Message): ReflectMessage {
-  const field = desc.field["pagination"];
-  if (field?.fieldKind !== "message") {
-    throw new Error(`${desc.typeName} has no pagination`);
-  }
+/** The message with the pagination of a request: the request itself with page tokens, or else its field, which is added. */
+function paginationOf(desc: DescMessage, request: Message, by: Connection["by"]): ReflectMessage {
   const message = reflect(desc, request);
+  const field = desc.field["pagination"];
+  if (by === "tokens" || field?.fieldKind !== "message") {
+    return message;
+  }
   if (!message.isSet(field)) {
     message.set(field, reflect(field.message));
   }

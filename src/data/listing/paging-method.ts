@@ -1,4 +1,12 @@
-import type { DescField, DescMessage, DescMethod, DescMethodUnary, Message, MessageShape } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodUnary,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { RequestError } from "../../base/errors/index.js";
 import { assertDescriptor } from "../../base/input/assert.js";
 
@@ -11,26 +19,39 @@ export interface SentPage<M> {
 /** The connection in a message's type: the page, regardless of its field's name. */
 type ConnectionOf<T> = Extract<{ [K in keyof T]-?: NonNullable<T[K]> }[keyof T], SentPage<Message>>;
 
-/** The records of a message's connection; of a message that only its descriptor knows, any message. */
-type RecordOf<T> = Message extends T ? Message : NonNullable<ConnectionOf<T>["edges"][number]["node"]>;
+/** The messages of the lists in a message's type. */
+type ListedIn<T> = Extract<T[keyof T], readonly Message[]>[number];
+
+/** The records of a response; of one that only its descriptor knows, any message. */
+type RecordOf<T> = Message extends T
+  ? Message
+  : "nextPageToken" extends keyof T
+    ? ListedIn<T>
+    : NonNullable<ConnectionOf<T>["edges"][number]["node"]>;
 
 /** The type of a paged method, `never` for a method that is certainly not paged. */
 type IfPages<M extends DescMethodUnary> = [RecordOf<MessageShape<M["output"]>>] extends [never]
   ? never
   : Message extends MessageShape<M["input"]>
     ? M
-    : "pagination" extends keyof MessageShape<M["input"]>
-      ? M
-      : never;
+    : [Extract<keyof MessageShape<M["input"]>, "pagination" | "pageToken">] extends [never]
+      ? never
+      : M;
 
-/** A paged method: its request has a `pagination`, its response a connection of `edges` and `pageInfo`. */
+/**
+ * A paged method. Either its request has a `pagination`, and its response a connection of `edges` and `pageInfo`, or its
+ * request has a `page_size` and a `page_token`, and its response a list and a `next_page_token`
+ * ([AIP-158](https://google.aip.dev/158)).
+ */
 export type PagingMethod<M extends DescMethodUnary> = M & IfPages<M>;
 
 /** The records of the pages of a method, such as `Order` for `ListOrders`. */
 export type NodeOf<M extends DescMethodUnary> = RecordOf<MessageShape<M["output"]>>;
 
 export interface Connection {
-  /** The field of the response that contains a page. */
+  /** How pages are requested: by the cursors of the network's `pagination`, or by the page tokens of AIP-158. */
+  readonly by: "cursors" | "tokens";
+  /** The field of the response that contains a page: the connection, or the list of records. */
   readonly field: DescField;
   /** The type of the records. */
   readonly node: DescMessage;
@@ -64,15 +85,43 @@ export function connectionOf(method: DescMethod): Connection {
   return lacking;
 }
 
-export function pages(method: DescMethod): boolean {
+export function hasPages(method: DescMethod): boolean {
   return typeof lackingOf(method) !== "string";
 }
 
 /** Returns the connection of a method, or what is missing. */
-function lackingOf({ methodKind, input, output }: DescMethod): Connection | string {
-  if (methodKind !== "unary") {
+function lackingOf(method: DescMethod): Connection | string {
+  if (method.methodKind !== "unary") {
     return "it returns a stream";
   }
+  return method.input.field["pageToken"] === undefined ? cursorsOf(method) : tokensOf(method);
+}
+
+/** Returns where a response has its records, as AIP-158 and AIP-4233 define it, or what is missing. */
+function tokensOf({ input, output }: DescMethod): Connection | string {
+  if (input.field["pageToken"]?.scalar !== ScalarType.STRING || input.field["pageSize"]?.scalar !== ScalarType.INT32) {
+    return `its request ${input.typeName} does not have both a string page_token and an int32 page_size`;
+  }
+  if (output.field["nextPageToken"]?.scalar !== ScalarType.STRING) {
+    return `its response ${output.typeName} has no string next_page_token`;
+  }
+  const lists = output.fields.flatMap((field) =>
+    field.fieldKind === "list" && field.listKind === "message"
+      ? [{ by: "tokens" as const, field, node: field.message }]
+      : [],
+  );
+  const [first] = lists;
+  if (first === undefined) {
+    return `its response ${output.typeName} has no list of messages`;
+  }
+  if (lists.some(({ field }) => field.number < first.field.number)) {
+    const names = lists.map(({ field }) => field.name).join(" and ");
+    return `its response ${output.typeName} has several lists, ${names}, and the first does not have the lowest number`;
+  }
+  return first;
+}
+
+function cursorsOf({ input, output }: DescMethod): Connection | string {
   const pagination = messageOf(input.field["pagination"]);
   if (pagination === undefined) {
     return `its request ${input.typeName} has no pagination`;
@@ -82,7 +131,7 @@ function lackingOf({ methodKind, input, output }: DescMethod): Connection | stri
   }
   const connections = output.fields.flatMap((field) => {
     const node = nodeOf(messageOf(field));
-    return node === undefined ? [] : [{ field, node }];
+    return node === undefined ? [] : [{ by: "cursors" as const, field, node }];
   });
   const [connection, ...others] = connections;
   if (connection === undefined) {

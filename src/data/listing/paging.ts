@@ -6,19 +6,32 @@ import {
   type DescMethodUnary,
   isMessage,
   type Message,
-  type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
-import { assertKnownKeys } from "../../base/input/assert.js";
+import { assertKnownKeys, invalidTypeError } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
+import type { InitOf } from "../../base/input/init.js";
+import { withSnapshots } from "../../base/input/snapshot.js";
+import { isTransport } from "../../wire/config/config-schema.js";
 import { messageToJson } from "../../wire/json/message-json.js";
+import { throwingOurErrors } from "../../wire/transport/library-errors.js";
+import { methodName, serverOf } from "../../wire/transport/method.js";
+import { failingOver } from "../../wire/transport/transport.js";
 import { type PaginationRequest, readRequest } from "./pagination.js";
-import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
-import { brokenListing, type CountedPage, type PageOptions, rowsOf, sentPages, throwIfAborted } from "./sent-pages.js";
+import { type Connection, connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
+import {
+  brokenListing,
+  type CountedPage,
+  type PageOptions,
+  type PageSource,
+  rowsOf,
+  sentPages,
+  throwIfAborted,
+} from "./sent-pages.js";
 
-/** How the pages of a method are read. Their start and order are in the request's `pagination`. */
+/** How the pages of a method are read. Where they start, and their order, is in the request. */
 export interface PagesOptions extends CallOptions, Pick<PageOptions, "pageSize"> {}
 
 /** How the records of a method are read. */
@@ -53,7 +66,7 @@ export interface Paging {
    */
   pages<M extends DescMethodUnary>(
     method: PagingMethod<M>,
-    request?: MessageInitShape<M["input"]>,
+    request?: InitOf<M["input"]>,
     options?: PagesOptions,
   ): AsyncIterable<MessageShape<M["output"]>>;
   /**
@@ -74,16 +87,79 @@ export interface Paging {
    */
   records<M extends DescMethodUnary>(
     method: PagingMethod<M>,
-    request?: MessageInitShape<M["input"]>,
+    request?: InitOf<M["input"]>,
     options?: RecordsOptions,
   ): AsyncIterable<ListedRecord<NodeOf<M>>>;
+}
+
+/**
+ * Iterates over the pages of a method of any API, over any transport, as {@link Paging.pages} does.
+ *
+ * A method has pages if it follows the network's conventions, or [AIP-158](https://google.aip.dev/158): `page_size` and
+ * `page_token` in the request, and `next_page_token` in the response. In the second case, the request's `pageToken` says where
+ * to start, the server may send fewer records than `pageSize`, and by default it chooses the size.
+ *
+ * @param transport a Connect transport, such as one of `tradewire/transport`, or `client.transport`
+ * @param method the method's descriptor
+ * @param request the request
+ * @param options as for `client.pages`
+ * @returns the responses, one for each page; nothing is sent before they are requested
+ * @throws as `client.pages` does; {@link ProtocolError} also while iterating, after 1000 empty pages in a row
+ *
+ * @example
+ * const { listBooks } = LibraryService.method;
+ * for await (const { books, totalSize } of pages(client.transport, listBooks, { parent: "shelves/1" })) {
+ *   console.log(books.length, totalSize);
+ * }
+ */
+export function pages<M extends DescMethodUnary>(
+  transport: Transport,
+  method: PagingMethod<M>,
+  request?: InitOf<M["input"]>,
+  options?: PagesOptions,
+): AsyncIterable<MessageShape<M["output"]>> {
+  return pagingOver(transport).pages(method, request, options);
+}
+
+/**
+ * Iterates over the records of all pages of a method of any API, over any transport. The records of a response are those of
+ * its connection or, by [AIP-158](https://google.aip.dev/158), those of its only list of messages, or else of its first.
+ *
+ * @param transport as for {@link pages}
+ * @param method the method's descriptor
+ * @param request the request, as for {@link pages}
+ * @param options as for {@link pages}, and the maximum number of records (`limit`)
+ * @returns the records, each with its cursor; nothing is sent before they are requested
+ * @throws as {@link pages} does; {@link ProtocolError} also if the server gives a record without a cursor or content
+ *
+ * @example
+ * const { listBooks } = LibraryService.method;
+ * for await (const { node } of records(client.transport, listBooks, { parent: "shelves/1" }, { limit: 100 })) {
+ *   console.log(node.title);
+ * }
+ */
+export function records<M extends DescMethodUnary>(
+  transport: Transport,
+  method: PagingMethod<M>,
+  request?: InitOf<M["input"]>,
+  options?: RecordsOptions,
+): AsyncIterable<ListedRecord<NodeOf<M>>> {
+  return pagingOver(transport).records(method, request, options);
+}
+
+function pagingOver(transport: Transport): Paging {
+  if (!isTransport(transport)) {
+    throw invalidTypeError("transport", transport, "a Connect transport, such as client.transport");
+  }
+  const failing = failingOver({ name: "transport", url: "transport" });
+  return withSnapshots(createPaging(throwingOurErrors(transport, failing).unary, failing, () => undefined));
 }
 
 /** Lists the records of a method with custom rules. */
 export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   method: M,
-  request: MessageInitShape<M["input"]> | undefined,
-  options: ListOptions<N>,
+  request: InitOf<M["input"]> | undefined,
+  options: ListOptions<ListedRecord<N>>,
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
@@ -102,28 +178,30 @@ export function createPaging(
 ): Paging & { readonly listRecords: ListRecords } {
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
-    init: MessageInitShape<M["input"]> | undefined,
+    init: InitOf<M["input"]> | undefined,
     { pageSize, limit, signal, headers, timeoutMs }: RecordsOptions,
     { isWhole, idOf }: RecordRules<NodeOf<M>, N>,
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
     validateCallOptions({ signal, headers, timeoutMs });
-    const { field, node } = connectionOf(method);
+    const connection = connectionOf(method);
+    const { by, node } = connection;
     const rows = rowsOf(method);
-    const { first, after, newestFirst, pageRequest } = readRequest(method.input, init);
+    const { first, after, newestFirst, pageRequest } = readRequest(method.input, init, by);
     requireOrder(method, { newestFirst });
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
     const isPage = (page: SentPage<Message>): page is SentPage<NodeOf<M>> =>
       page.edges.every((edge) => edge.node === undefined || isMessage(edge.node, node));
     return sentPages(
       {
+        by,
+        server: serverOf(methodName(method)),
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
           const { message: answer } = await unary(method, callSignal, timeoutMs, headers, request, undefined);
-          const connection: unknown = Reflect.get(answer, field.localName);
-          if (!isAnswer(answer) || !isConnection(connection, field) || !isPage(connection)) {
-            return undefined;
-          }
-          return { answer, edges: connection.edges, pageInfo: connection.pageInfo };
+          const sent = pageIn(answer, connection, page.after);
+          return isAnswer(answer) && sent !== undefined && isPage(sent)
+            ? { answer, edges: sent.edges, pageInfo: sent.pageInfo }
+            : undefined;
         },
         idOf: ({ cursor, node }) => (node !== undefined && isWhole(node) ? idOf(node) : cursor),
         ...(rows && { rowsOf: ({ node }) => (node === undefined ? 1 : rows(node)) }),
@@ -134,9 +212,13 @@ export function createPaging(
 
   const listRecords: ListRecords = (method, request, options, rules) => {
     const pages = answers(method, request, options, rules);
-    const make = recordMaker(connectionOf(method).node);
-    const records = { [Symbol.asyncIterator]: () => recordsOf(pages, rules, options, make) };
-    return mapStreamErrors(records, failing(method, options.signal));
+    const { by, node } = connectionOf(method);
+    const make = recordMaker(node);
+    const listed = {
+      [Symbol.asyncIterator]: () =>
+        recordsOf(pages, { ...rules, by, server: serverOf(methodName(method)) }, options, make),
+    };
+    return mapStreamErrors(listed, failing(method, options.signal));
   };
 
   return {
@@ -155,7 +237,7 @@ export function createPaging(
 
     records<M extends DescMethodUnary>(
       method: M,
-      request: MessageInitShape<M["input"]> | undefined,
+      request: InitOf<M["input"]> | undefined,
       options: RecordsOptions = {},
     ) {
       assertKnownKeys("options", options, RECORDS_OPTIONS);
@@ -180,12 +262,26 @@ function inJson(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }
 
+/** Returns the page in a response. The records of a page by tokens have the token of the page as their cursor. */
+function pageIn(answer: Message, { by, field }: Connection, token = ""): SentPage<Message> | undefined {
+  const value: unknown = Reflect.get(answer, field.localName);
+  if (by === "cursors") {
+    return isConnection(value, field) ? value : undefined;
+  }
+  const endCursor: unknown = Reflect.get(answer, "nextPageToken");
+  if (!Array.isArray(value) || typeof endCursor !== "string") {
+    return undefined;
+  }
+  const edges = value.map((node: unknown) => ({ cursor: token, node: isMessage(node) ? node : undefined }));
+  return { edges, pageInfo: { hasNextPage: endCursor !== "", endCursor } };
+}
+
 function isConnection(value: unknown, { message }: DescField): value is SentPage<Message> {
   return message !== undefined && isMessage(value, message);
 }
 
 /** Options of a listing. */
-export interface ListOptions<N> extends PageOptions {
+export interface ListOptions<R> extends PageOptions {
   /**
    * Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders; with the
    * profile `deployed` it is not sent for them.
@@ -196,16 +292,22 @@ export interface ListOptions<N> extends PageOptions {
    * still listed again, since it may have changed. With this option the identifiers of all records are stored in
    * memory.
    */
-  readonly onDuplicate?: ((record: ListedRecord<N>) => void) | undefined;
+  readonly onDuplicate?: ((record: R) => void) | undefined;
 }
 
 /** A record of a listing. `JSON.stringify` writes it, and a page, as Protobuf's JSON, with enum values by their names. */
 export interface ListedRecord<N> {
-  /** Its position: a listing with this as `after` starts after the record. */
+  /**
+   * Its position: a listing with this as `after` starts after the record. For methods with page tokens, it is the token of
+   * the record's page, with which a listing starts that has it as `pageToken`; that of the first page is empty.
+   */
   readonly cursor: string;
   readonly node: N;
 }
 
+type ListingRules<M, N extends M> = RecordRules<M, N> & Pick<PageSource<SentPage<M>>, "by" | "server">;
+
+/** What a record of a listing is. */
 interface RecordRules<M, N extends M> {
   /** Returns whether a record is complete. */
   isWhole(node: M): node is N;
@@ -221,8 +323,8 @@ interface RecordRules<M, N extends M> {
  */
 async function* recordsOf<M, N extends M>(
   pages: AsyncIterable<CountedPage<SentPage<M>>>,
-  rules: RecordRules<M, N>,
-  { signal, onDuplicate }: Pick<ListOptions<N>, "signal" | "onDuplicate">,
+  rules: ListingRules<M, N>,
+  { signal, onDuplicate }: Pick<ListOptions<ListedRecord<N>>, "signal" | "onDuplicate">,
   make: (cursor: string, node: N) => ListedRecord<N>,
 ): AsyncGenerator<ListedRecord<N>> {
   const seen = new Set<string>();
@@ -243,15 +345,15 @@ async function* recordsOf<M, N extends M>(
 }
 
 function wholeRecord<M, N extends M>(
-  { isWhole }: RecordRules<M, N>,
+  { isWhole, by, server }: ListingRules<M, N>,
   { cursor, node }: SentPage<M>["edges"][number],
   make: (cursor: string, node: N) => ListedRecord<N>,
 ): ListedRecord<N> {
-  if (cursor === "") {
-    throw brokenListing("the node sent a record without a cursor");
+  if (cursor === "" && by === "cursors") {
+    throw brokenListing(server, "sent a record without a cursor");
   }
   if (node === undefined || !isWhole(node)) {
-    throw brokenListing(`the node sent a cursor without a record, ${JSON.stringify(cursor.slice(0, 200))}`);
+    throw brokenListing(server, `sent a cursor without a record, ${JSON.stringify(cursor.slice(0, 200))}`);
   }
   return make(cursor, node);
 }
@@ -276,6 +378,6 @@ function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, nod
   return (cursor, node) => new Listed(cursor, node);
 }
 
-function jsonOf(desc: DescMessage, message: Message): unknown {
+export function jsonOf(desc: DescMessage, message: Message): unknown {
   return isMessage(message, desc) ? messageToJson(desc, message) : message;
 }

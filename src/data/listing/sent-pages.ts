@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { CanceledError, ProtocolError } from "../../base/errors/index.js";
+import { CanceledError, ProtocolError, type Server } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import type { CallOptions } from "../../base/input/call-options.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { cursor, MAX_PAGE_SIZE, pageSize } from "./pagination.js";
-import type { SentPage } from "./paging-method.js";
+import type { Connection, SentPage } from "./paging-method.js";
 
 /** Which pages of a listing are fetched. */
 export interface PageOptions extends CallOptions {
-  /** Records per page, 1 to 5000; 1000 by default, and 5000 for `ListGovernanceData` of a data node. */
+  /**
+   * Records per page, 1 to 5000; 1000 by default, and 5000 for `ListGovernanceData` of a data node. For methods with page
+   * tokens, the server may send fewer, and chooses the default.
+   */
   readonly pageSize?: number | undefined;
   /** The cursor of a record: the listing starts after it. */
   readonly after?: string | undefined;
@@ -18,7 +21,13 @@ export interface PageOptions extends CallOptions {
 }
 
 export interface PageSource<P extends SentPage<unknown>> {
-  fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<P | undefined>;
+  readonly by: Connection["by"];
+  /** What is asked for the pages, for errors. */
+  readonly server: Server;
+  fetchPage(
+    page: { first: number | undefined; after: string | undefined },
+    signal: AbortSignal,
+  ): Promise<P | undefined>;
   /** Identifies a record, to detect pages that repeat. */
   idOf(edge: P["edges"][number]): string;
   /**
@@ -37,6 +46,8 @@ export interface CountedPage<P> {
 const DEFAULT_PAGE_SIZE = 1000;
 /** Maximum number of pages of a listing that only contain records of an earlier one: pages shift, but not that often. */
 const MAX_REPEATED_PAGES = 10;
+/** Maximum number of empty pages in a row: with page tokens, a server that filters records may send some (AIP-158). */
+const MAX_EMPTY_PAGES = 1000;
 
 /**
  * Fetches the pages of a listing, each while the previous one is consumed. Nothing is sent before the pages are
@@ -51,18 +62,42 @@ export function sentPages<P extends SentPage<unknown>>(
   source: PageSource<P>,
   options: PageOptions,
 ): AsyncIterable<CountedPage<P>> {
-  const size = pageSize(options.pageSize ?? (source.rowsOf ? MAX_PAGE_SIZE : DEFAULT_PAGE_SIZE), "pageSize");
-  const after = options.after === undefined ? undefined : cursor(options.after, "after");
+  const read = readPageOptions(options, source);
+  return { [Symbol.asyncIterator]: () => iterate(source, read) };
+}
+
+/**
+ * Validates which pages of a listing are fetched.
+ *
+ * @throws {@link RequestError} if an option is invalid
+ */
+export function readPageOptions(options: PageOptions, source: Pick<PageSource<SentPage<unknown>>, "by" | "rowsOf">) {
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
     throw invalidValueError("limit", limit, "a whole number from 1");
   }
-  return { [Symbol.asyncIterator]: () => iterate(source, { pageSize: size, after, limit, signal }) };
+  const { pageSize: asked = defaultSize(source) } = options;
+  const size = asked === undefined ? undefined : pageSize(asked, "pageSize", source.by);
+  const after = options.after === undefined ? undefined : cursor(options.after, "after");
+  return { pageSize: size, after, limit, signal };
+}
+
+/** The default size of pages; undefined if the server chooses it. */
+function defaultSize({ by, rowsOf }: Pick<PageSource<SentPage<unknown>>, "by" | "rowsOf">): number | undefined {
+  if (by === "tokens") {
+    return undefined;
+  }
+  return rowsOf ? MAX_PAGE_SIZE : DEFAULT_PAGE_SIZE;
+}
+
+/** The size of the next page: not more than is needed, unless the server chooses it. */
+function sizeOf(size: number | undefined, left: number): number | undefined {
+  return size === undefined && left > DEFAULT_PAGE_SIZE ? undefined : Math.min(size ?? left, left);
 }
 
 async function* iterate<P extends SentPage<unknown>>(
   source: PageSource<P>,
-  options: PageOptions & { readonly pageSize: number; readonly limit: number },
+  options: PageOptions & { readonly limit: number },
 ): AsyncGenerator<CountedPage<P>> {
   const { signal } = options;
   const abort = linkedController(signal);
@@ -73,19 +108,19 @@ async function* iterate<P extends SentPage<unknown>>(
 
   async function fetchAfter(page: P | undefined): Promise<P> {
     throwIfAborted(signal);
-    const after = page === undefined ? options.after : endOf(page);
+    const after = page === undefined ? options.after : endOf(page, source);
     const digest = createHash("sha256")
       .update(after ?? "")
       .digest("base64"); // The node determines the length of its cursors.
     if (asked.has(digest)) {
-      throw brokenListing(`the node repeated the cursor ${JSON.stringify(after?.slice(0, 200))}`);
+      throw brokenListing(source.server, `repeated the cursor ${JSON.stringify(after?.slice(0, 200))}`);
     }
     asked.add(digest);
     // A node that counts rows would end a page of the limit's size before it has as many records.
-    const first = source.rowsOf ? options.pageSize : Math.min(options.pageSize, left);
+    const first = source.rowsOf ? options.pageSize : sizeOf(options.pageSize, left);
     const fetched = await source.fetchPage({ first, after }, abort.signal);
     if (fetched?.pageInfo === undefined) {
-      throw brokenListing("the response contains no page");
+      throw brokenListing(source.server, "sent a response without a page");
     }
     return fetched;
   }
@@ -115,14 +150,18 @@ async function* iterate<P extends SentPage<unknown>>(
  * Returns a function that throws if pages repeat in a cycle under new cursors. It retains the records of one page at a
  * time, for four times as many pages as the previous one, so a cycle of any length completes while one is retained.
  */
-function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (page: P) => void {
+function progressCheck<P extends SentPage<unknown>>({ idOf, server }: PageSource<P>): (page: P) => void {
   let kept = new Set<string>();
-  let [pages, keepUntil, repeated] = [0, 1, 0];
+  let [pages, keepUntil, repeated, empty] = [0, 1, 0, 0];
   return ({ edges }) => {
+    empty = edges.length === 0 ? empty + 1 : 0;
+    if (empty > MAX_EMPTY_PAGES) {
+      throw brokenListing(server, `sent ${MAX_EMPTY_PAGES} empty pages in a row`);
+    }
     if (edges.length > 0 && edges.every((edge) => kept.has(idOf(edge)))) {
       repeated += 1;
       if (repeated > MAX_REPEATED_PAGES) {
-        throw brokenListing("the node repeated its pages under new cursors");
+        throw brokenListing(server, "repeated its pages under new cursors");
       }
     }
     pages += 1;
@@ -139,7 +178,7 @@ function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (p
  */
 function rowsCheck<P extends SentPage<unknown>>(
   { rowsOf }: PageSource<P>,
-  { pageSize: size, after }: { readonly pageSize: number; readonly after?: string | undefined },
+  { pageSize: size = MAX_PAGE_SIZE, after }: PageOptions,
 ): (page: P) => void {
   let isWhole = after === undefined;
   let hasSeveral = false;
@@ -159,12 +198,12 @@ function rowsCheck<P extends SentPage<unknown>>(
 }
 
 /** The cursor after which the next page starts. */
-function endOf({ edges, pageInfo }: SentPage<unknown>): string {
-  if (edges.length === 0) {
-    throw brokenListing("the node reports more records, but the page is empty");
+function endOf<P extends SentPage<unknown>>({ edges, pageInfo }: P, { by, server }: PageSource<P>): string {
+  if (edges.length === 0 && by === "cursors") {
+    throw brokenListing(server, "reports more records, but the page is empty");
   }
   if (pageInfo === undefined || pageInfo.endCursor === "") {
-    throw brokenListing("the node reports more records, but sent no cursor");
+    throw brokenListing(server, "reports more records, but sent no cursor");
   }
   return pageInfo.endCursor;
 }
@@ -180,9 +219,9 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   }
 }
 
-export function brokenListing(summary: string): ProtocolError {
-  return new ProtocolError(summary, {
-    advice: "The listing cannot be completed. Use another node, and report this to the operator of the node.",
+export function brokenListing(server: Server, fault: string): ProtocolError {
+  return new ProtocolError(`the ${server} ${fault}`, {
+    advice: `The listing cannot be completed. Use another ${server}, and report this to the operator of the ${server}.`,
   });
 }
 

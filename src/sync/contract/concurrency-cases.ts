@@ -56,7 +56,7 @@ export const concurrencyCases: readonly SinkCase[] = [
       ({ outcome }) => outcome,
       () => "failed",
     );
-    const closing = sink[Symbol.asyncDispose]();
+    const closing = sink.close();
     release();
     await closing;
     const outcome = await loading;
@@ -70,7 +70,7 @@ export const concurrencyCases: readonly SinkCase[] = [
 
   sinkCase("can be closed twice", async (host) => {
     const sink = await opened(host);
-    await sink[Symbol.asyncDispose]();
+    await sink.close();
     await sink[Symbol.asyncDispose]();
   }),
 

@@ -1,3 +1,4 @@
+import { withJson } from "../../base/json-result.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Unit } from "../unit.js";
 import { fetchJobs } from "./claims.js";
@@ -81,7 +82,7 @@ export async function queueStatus(sink: PostgresSink): Promise<QueueStatus | und
     `SELECT chain_id, CASE WHEN led_at > now() - $1 * interval '1 ms' THEN leader END AS leader FROM ${db.schema}.tradewire_queue`,
     [QUEUE_TIMINGS.leaderTimeoutMs],
   );
-  return {
+  return withJson({
     ...(queue?.chain_id != null && { chainId: queue.chain_id }),
     ...(queue?.leader != null && { leader: queue.leader }),
     ...(await countWaiting(db)),
@@ -89,7 +90,7 @@ export async function queueStatus(sink: PostgresSink): Promise<QueueStatus | und
     deadLetters: await readDeadLetters(db),
     workers: await readWorkers(db),
     nodes: await readNodes(db),
-  };
+  });
 }
 
 async function readClaims(db: QueueDatabase): Promise<UnderWay[]> {

@@ -233,7 +233,7 @@ async function insertUnits(db: QueueDatabase, client: Client, units: readonly Un
 
 function loadedSince(first: readonly TableSummary[], last: readonly TableSummary[]) {
   const sum = (tables: readonly TableSummary[], of: "units" | "rows" | "bytes") =>
-    tables.reduce((total, table) => total + table[of], 0n);
+    tables.reduce((total, table) => total + BigInt(table[of]), 0n);
   const units = Number(sum(last, "units") - sum(first, "units"));
   return { units, rows: sum(last, "rows") - sum(first, "rows"), bytes: sum(last, "bytes") - sum(first, "bytes") };
 }

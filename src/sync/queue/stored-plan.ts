@@ -60,7 +60,7 @@ const table = v.picklist(tableNames);
 const gapJson = jsonObject({ table, fromBlock: count, toBlock: count });
 const summaryJson = jsonObject({
   table,
-  units: count,
+  units: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   rows: count,
   bytes: count,
   missing: count,

@@ -63,7 +63,7 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
 export function createNodeReports() {
   const nodes = new Map<string, Loaded>();
   const lags = new Map<string, LagReport>();
-  const nothing = { units: 0n, rows: 0n, bytes: 0n };
+  const nothing = { units: 0, rows: 0n, bytes: 0n };
   /** Returns the displayed name of a node, and adds it to the list. */
   function nameOf(node: string): string {
     const name = plain(node.replace(/\/\/[^/@]*@/, "//")); // A URL may hold a password.
@@ -80,7 +80,7 @@ export function createNodeReports() {
       if (name === undefined) {
         return; // The start of the unit was not reported.
       }
-      nodes.set(name, addLoaded(nodes.get(name) ?? nothing, { units: 1n, rows, bytes }));
+      nodes.set(name, addLoaded(nodes.get(name) ?? nothing, { units: 1, rows, bytes }));
     },
     show(underWay: readonly { readonly node: string }[]): NodeReport[] {
       return [...nodes].map(([name, loaded]) => {

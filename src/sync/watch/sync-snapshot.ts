@@ -5,7 +5,7 @@ import type { Picture } from "./coverage-picture.js";
 
 /** Totals of loaded units. */
 export interface Loaded {
-  readonly units: bigint;
+  readonly units: number;
   readonly rows: bigint;
   /** Bytes of CSV. */
   readonly bytes: bigint;

@@ -1,4 +1,5 @@
 import { snapshot } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { monotonicMs, unixMs } from "../../base/runtime/index.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";
@@ -103,7 +104,7 @@ interface Tracker {
  * const state = createSyncState({ tables: ["trades", "orders"] });
  * const timer = setInterval(() => {
  *   const { total, secondsLeft } = state.snapshot();
- *   console.log(`${total.done} of ${total.segments}`, total.rates.bytes / 1e6, "MB/s", secondsLeft, "s left");
+ *   console.log(`${total.done} of ${total.segments}`, total.rates.bytes / 2 ** 20, "MiB/s", secondsLeft, "s left");
  * }, 1000);
  * await syncHistory(client, { sink, tables: ["trades", "orders"], hooks: { onEvent: state.take } });
  * clearInterval(timer);
@@ -137,7 +138,7 @@ export function createSyncState(options: SyncStateOptions = {}): SyncState {
       applyEvent(tracker, event);
     },
     cover: tracker.picture.cover,
-    snapshot: () => snapshotOf(tracker),
+    snapshot: () => withJson(snapshotOf(tracker)),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Done, Lag, Loaded, TableProgress } from "./sync-snapshot.js";
 /** The window of the rates. */
 const RATE_WINDOW_MS = 60_000;
 
-const NOTHING: Loaded = { units: 0n, rows: 0n, bytes: 0n };
+const NOTHING: Loaded = { units: 0, rows: 0n, bytes: 0n };
 
 export function createTableProgress(table: TableName, now: () => number) {
   const rates = {
@@ -50,8 +50,8 @@ export function createTableProgress(table: TableName, now: () => number) {
     },
     /** Adds a unit that this process has loaded. */
     load(count: number, entry: LedgerEntry): void {
-      there = addLoaded(there, { ...entry, units: 1n });
-      loaded = addLoaded(loaded, { ...entry, units: 1n });
+      there = addLoaded(there, { ...entry, units: 1 });
+      loaded = addLoaded(loaded, { ...entry, units: 1 });
       rates.rows.add(Number(entry.rows));
       rates.segments.add(count);
     },

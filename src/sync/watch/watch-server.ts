@@ -245,7 +245,7 @@ function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: Re
   };
   return async ({ method, url = "", headers }: IncomingMessage): Promise<WatchResponse> => {
     if (!isOwnHost(headers.host)) {
-      return text(421, "this hostname is not accepted; add it with --listen-name, or in names");
+      return text(421, "this hostname is not accepted; add it with --http-name, or in names");
     }
     const [path = ""] = url.split("?", 1);
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;

@@ -1,9 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
 import { assertOneOf, invalidValueError } from "../../base/input/assert.js";
 import type { Paging } from "../../data/listing/paging.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import type { OutcomeOperations } from "../live/outcomes.js";
-import type { Units } from "../market/market-units.js";
+import type { UnitsOfMarkets } from "../market/market-units.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import type { Signer } from "../transaction/signer.js";
 import type { ChainSettings } from "../transaction/signing-chain.js";
@@ -103,9 +103,9 @@ export interface Guard extends Signer, AsyncDisposable {
 export interface GuardServices extends ChainSettings {
   readonly transactions: Pick<Transactions, "lastBlockHeight">;
   readonly sendUrgently: OutcomeOperations["sendUrgently"];
-  readonly marketUnits: Units["marketUnits"];
+  readonly marketUnits: UnitsOfMarkets["marketUnits"];
   readonly records: Paging["records"];
-  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  readonly service: <S extends DescService>(service: S) => ServiceClient<S>;
   /** Aborted when the client is closed. */
   readonly closing: AbortSignal;
 }

@@ -2,8 +2,9 @@ import type { StopOrdersSubmission } from "../../../gen/vega/commands/v1/command
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { isNotFound } from "../../base/errors/not-found.js";
+import { requireIdentifier } from "../live/events-request.js";
 import { parseDecimal } from "../market/decimal.js";
-import type { Units } from "../market/market-units.js";
+import type { UnitsOfMarkets } from "../market/market-units.js";
 import type { MarketLimits, MarketRules } from "./guard-state.js";
 import type { MarketPolicy, Policy } from "./policy.js";
 
@@ -21,7 +22,7 @@ export interface PolicyMarkets {
   rulesFor(command: InputData["command"], signal: AbortSignal): Promise<ReadonlyMap<string, MarketRules>>;
 }
 
-export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUnits"]): PolicyMarkets {
+export function createPolicyMarkets(policy: Policy, marketUnits: UnitsOfMarkets["marketUnits"]): PolicyMarkets {
   const loaded = new Map<string, MarketLimits>();
 
   /**
@@ -38,7 +39,7 @@ export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUn
     if (known !== undefined) {
       return known;
     }
-    const { price, size } = await marketUnits(marketId, { signal });
+    const { price, size } = await marketUnits(requireIdentifier(marketId, "marketId"), { signal });
     const limits = limitsIn(rules, price.decimals, size.decimals);
     loaded.set(marketId, limits);
     return limits;

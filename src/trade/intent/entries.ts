@@ -7,29 +7,33 @@ import { quoted } from "../../base/errors/error-text.js";
 import { FileError } from "../../base/errors/index.js";
 import { tryDecode } from "../../base/input/decode.js";
 import { strictObject } from "../../base/input/schemas.js";
-import type { Outcome } from "../live/transaction-outcome.js";
+import type { Outcome, OutcomePart } from "../live/transaction-outcome.js";
 
 /** How an intent ended. It ends once. */
-export type IntentEnding =
-  /** The network executed it. */
+export type IntentEnding = {
+  readonly txHash: string;
+  /** The height of the block that contains it; `undefined` if only records show it, or if no block does. */
+  readonly block: bigint | undefined;
+  /**
+   * The outcome of each part of a batch, or of each stop order of a pair, with the identifiers of their records. Other commands
+   * have one part. Parts are missing if the node did not say whether they failed.
+   */
+  readonly parts: readonly OutcomePart[];
+} /** The network executed it. */ & (
   | {
       readonly status: "executed";
-      readonly txHash: string;
-      /** The height of the block that executed it; `undefined` if only records show it. */
-      readonly block: bigint | undefined;
       readonly evidence: Evidence;
       readonly reason: undefined;
     }
   /** The network executed only a part of a batch (`partial`), or nothing of it, and it never will (`failed`). */
   | {
       readonly status: "partial" | "failed";
-      readonly txHash: string;
-      readonly block: bigint | undefined;
       /** The evidence of the outcome, or `refusal`: a node refused the first submission. */
       readonly evidence: Evidence | "refusal";
       /** Why, in the network's words. */
       readonly reason: string;
-    };
+    }
+);
 
 type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
 
@@ -65,6 +69,17 @@ const bytes = v.pipe(
 const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
 const evidence = v.picklist(["result", "records", "blocks", "absence"]);
 const maybeBlock = v.optional(block);
+const part = v.pipe(
+  strictObject({
+    path: v.string(),
+    status: v.picklist(["executed", "failed"]),
+    reason: v.optional(v.string()),
+    brings: v.optional(v.picklist(["order", "stop order", "transfer", "withdrawal", "proposal"])),
+    id: v.optional(v.string()),
+  }),
+  v.transform(({ path, status, reason, brings, id }): OutcomePart => ({ path, status, reason, brings, id })),
+);
+const parts = v.array(part);
 
 const entrySchema = v.variant("kind", [
   strictObject({
@@ -76,13 +91,14 @@ const entrySchema = v.variant("kind", [
     transaction: bytes,
     lastBlock: block,
   }),
-  strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
+  strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock, parts }),
   strictObject({
     kind: v.picklist(["partial", "failed"]),
     txHash,
     evidence: v.union([evidence, v.literal("refusal")]),
     block: maybeBlock,
     reason: v.string(),
+    parts,
   }),
 ]);
 
@@ -139,7 +155,7 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
     return undefined;
   }
   const { txHash: hash, evidence: seen, block: height } = entry;
-  const known = { txHash: hash, block: height };
+  const known = { txHash: hash, block: height, parts: entry.parts };
   return entry.kind === "executed"
     ? { ...intent, ending: { ...known, status: entry.kind, evidence: entry.evidence, reason: undefined } }
     : { ...intent, ending: { ...known, status: entry.kind, evidence: seen, reason: entry.reason } };

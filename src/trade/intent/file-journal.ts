@@ -208,8 +208,19 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
   let writing: Promise<void> | undefined;
   /** Why nothing can be written any more: after a failed write, it is not known what is on disk. */
   let failure: FileError | undefined;
+  let closing: Promise<void> | undefined;
   /** The intents to which an entry is being appended. */
   const reserved = new Set<string>();
+
+  async function end(): Promise<void> {
+    await writing;
+    failure ??= new FileError(`${path} was closed`, {
+      code: Code.Canceled,
+      advice: "Close a journal only after the orders that use it.",
+    });
+    await file.close();
+    await lock[Symbol.asyncDispose]();
+  }
 
   function requireLock(): void {
     if (!lock.isHeld()) {
@@ -320,14 +331,13 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
       return [...intents].flatMap(([id, { isEnded }]) => (isEnded ? [] : [id]));
     },
 
-    async [Symbol.asyncDispose]() {
-      await writing;
-      failure ??= new FileError(`${path} was closed`, {
-        code: Code.Canceled,
-        advice: "Close a journal only after the orders that use it.",
-      });
-      await file.close();
-      await lock[Symbol.asyncDispose]();
+    close() {
+      closing ??= end();
+      return closing;
+    },
+
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
  * A store to which intents are written before anything is sent. Each intent has a list of entries, which only grows.
- * Entries are written by {@link Orders}; a journal stores them and need not understand them.
+ * Entries are written by {@link Intents}; a journal stores them and need not understand them.
  *
  * The requirements are test cases of `tradewire/journal/contract`.
  */
@@ -27,6 +27,8 @@ export interface Journal extends AsyncDisposable {
    * @returns their identifiers, oldest first
    */
   open(): Promise<readonly string[]>;
+  /** Closes the journal, as `await using` does. Further calls have no effect. */
+  close(): Promise<void>;
 }
 
 /** The place of an entry among those of its intent. */

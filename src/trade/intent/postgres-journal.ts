@@ -160,7 +160,9 @@ export async function openPostgresJournal(pool: JournalPool, options: PostgresJo
         return rows.map((row) => ("id" in row ? String(row.id) : ""));
       }),
 
-    [Symbol.asyncDispose]: async () => undefined, // The pool is the caller's.
+    // The pool is the caller's.
+    async close() {},
+    async [Symbol.asyncDispose]() {},
   };
 }
 

@@ -15,10 +15,9 @@ import { isTransient } from "../../base/errors/reaction.js";
 import { linkedController, onAbort } from "../../base/signal/abort.js";
 import { backoffMs, wait } from "../../base/signal/wait.js";
 import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../live/execution.js";
-import { sentTransaction } from "../live/sent-transaction.js";
-import type { Outcome } from "../live/transaction-outcome.js";
+import { type Sent, sentTransaction } from "../live/sent-transaction.js";
+import { type Outcome, partOutcome } from "../live/transaction-outcome.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
-import { transactionHash } from "../transaction/signature.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import type { CommandPreparation, SigningOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
@@ -26,7 +25,14 @@ import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } 
 import type { Journal } from "./journal.js";
 
 /** An intent that has ended. */
-export type SettledIntent = IntentEnding & { readonly id: string };
+export type SettledIntent = IntentEnding & {
+  readonly id: string;
+  /**
+   * The identifier of the order that an `orderSubmission` submits, 64 hex digits; `undefined` for other commands, whose
+   * identifiers are in `parts`. If the intent failed, the network may have no order with it.
+   */
+  readonly orderId: string | undefined;
+};
 
 /** The services that sign, send and observe intents. */
 export interface IntentServices {
@@ -56,7 +62,7 @@ type Step =
   /** No block can contain the transaction any more. If the records are complete, no later look shows more. */
   | { readonly kind: "over"; readonly outcome: Outcome; readonly isComplete: boolean }
   /** The network refused the transaction, which was not sent before. */
-  | { readonly kind: "refused"; readonly error: TransactionError; readonly txHash: string };
+  | { readonly kind: "refused"; readonly error: TransactionError; readonly sent: Sent };
 
 /**
  * Serializes the command of an intent.
@@ -88,7 +94,7 @@ export async function settleIntent(
   for (let failures = 1; ; failures += 1) {
     const intent = await readFrom(services, wanted);
     if (intent?.ending !== undefined) {
-      return { id, ...intent.ending };
+      return settled(id, intent.ending);
     }
     let why: string;
     try {
@@ -99,7 +105,7 @@ export async function settleIntent(
         ending !== undefined &&
         (await services.journal.append(id, endingEntry(ending), { position: 1, isLast: true }))
       ) {
-        return { id, ...ending };
+        return settled(id, ending);
       }
       looks += step.kind === "over" && step.isComplete ? 1 : 0;
       why =
@@ -121,6 +127,11 @@ export async function settleIntent(
     }
     await wait(backoffMs(failures), signal).catch(() => undefined); // The next step ends with the signal.
   }
+}
+
+function settled(id: string, ending: IntentEnding): SettledIntent {
+  const order = ending.parts.find(({ path, brings }) => path === "" && brings === "order");
+  return { id, orderId: order?.id, ...ending };
 }
 
 /** Whether a signal was aborted by the time limit rather than by the caller. */
@@ -161,12 +172,12 @@ async function sendNew(
       advice: "Submit the intent with its command.",
     });
   }
-  let txHash = "";
+  const made: { sent?: Sent } = {};
   try {
     const { outcome } = await execute(node, { signal }, async (making) => {
       const prepared = await transactions.prepare({ inputData: command }, { ...signing, ...validity }, making);
       const { transaction, block, pastBlocks, submit, giveBack } = prepared;
-      txHash = transactionHash(transaction);
+      made.sent = sentTransaction(transaction);
       const { publicKey } = signing.signer;
       const signed = { transaction, lastBlock: block.height + BigInt(pastBlocks) };
       const entry = intentEntry({ command, publicKey, chainId: block.chainId, signed });
@@ -189,8 +200,8 @@ async function sendNew(
     });
     return { kind: "waited", outcome };
   } catch (reason) {
-    if (reason instanceof TransactionError && !reason.mayHaveBeenTaken) {
-      return { kind: "refused", error: reason, txHash };
+    if (made.sent !== undefined && reason instanceof TransactionError && !reason.mayHaveBeenTaken) {
+      return { kind: "refused", error: reason, sent: made.sent };
     }
     throw reason;
   }
@@ -286,17 +297,19 @@ function asError(reason: unknown): TradewireError {
 /** The ending that a step shows; `undefined` if it leaves it open. */
 function endingOf(step: Step): IntentEnding | undefined {
   if (step.kind === "refused") {
-    const { error, txHash } = step;
-    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason: error.summary };
+    const { txHash, parts } = step.sent;
+    const reason = step.error.summary;
+    const failed = parts.map((part) => partOutcome(part, reason));
+    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason, parts: failed };
   }
   const { outcome } = step;
   if (outcome.status === "unknown") {
     return undefined;
   }
-  const { txHash, block, evidence } = outcome;
+  const { txHash, block, evidence, parts } = outcome;
   return outcome.status === "executed"
-    ? { status: outcome.status, txHash, block, evidence, reason: undefined }
-    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason };
+    ? { status: outcome.status, txHash, block, evidence, reason: undefined, parts }
+    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason, parts };
 }
 
 async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {

@@ -1,4 +1,5 @@
 import { ProtocolError } from "../../base/errors/index.js";
+import { withJson } from "../../base/json-result.js";
 import { setBounded } from "../../base/signal/collections.js";
 import type { LiveEvent } from "./event-types.js";
 
@@ -148,7 +149,7 @@ function isOfEarlierConnection(
 
 function gapBefore({ block }: LiveEvent, last: LiveEvent | undefined): Gap {
   const before = last !== undefined && last.block > block ? last.block : block;
-  return { gap: { afterBlock: blockBefore(last), beforeBlock: before + 1n } };
+  return withJson({ gap: { afterBlock: blockBefore(last), beforeBlock: before + 1n } });
 }
 
 function blockBefore(event: LiveEvent | undefined): bigint | undefined {

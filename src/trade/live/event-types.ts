@@ -2,6 +2,7 @@ import { busEventTypeNames } from "../../../gen/names/events.js";
 import type { BusEvent, BusEventType } from "../../../gen/vega/events/v1/events_pb.js";
 import { closestName, quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
+import { asResult } from "../../base/json-result.js";
 
 /** The content of an event as Protobuf holds it. */
 type BusEventContent = Extract<BusEvent["event"], { readonly case: string }>;
@@ -42,8 +43,8 @@ export function parseEventType(name: string, where: string): EventType {
     option: where,
     advice:
       similar === undefined
-        ? `Use one of ${eventTypes.slice(0, 5).join(", ")} and so on. docs/live.md lists all types.`
-        : `Did you mean ${similar}? docs/live.md lists all types.`,
+        ? `Use one of ${eventTypes.slice(0, 5).join(", ")} and so on. live.md in the documentation lists all types.`
+        : `Did you mean ${similar}? live.md in the documentation lists all types.`,
   });
 }
 
@@ -95,7 +96,7 @@ export function parseEvent(event: BusEvent): LiveEvent {
   }
   const { case: kind = "unknown", value = event } = event.event;
   // One literal without a spread: this runs for each event, and a spread takes eight times as long.
-  return {
+  return asResult({
     id: event.id,
     block: BigInt(block),
     sequence: BigInt(sequence),
@@ -104,5 +105,5 @@ export function parseEvent(event: BusEvent): LiveEvent {
     chainId: event.chainId,
     kind,
     value,
-  } as LiveEvent; // The compiler cannot see that kind and value are those of one case.
+  }) as LiveEvent; // The compiler cannot see that kind and value are those of one case.
 }

@@ -1,10 +1,10 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { CanceledError, OutcomeUnknownError, TradewireError, TransactionError } from "../../base/errors/index.js";
 import { createEventReporter } from "../../base/errors/observer.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
 import { MAX_TIMER_MS, monotonicMs } from "../../base/runtime/index.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { withTimeout } from "../transaction/deadline.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
@@ -61,7 +61,7 @@ export interface ExecutedCommand extends Pick<Submission, "computedTxHash"> {
 export interface ObservedNode {
   readonly watch: BlockWatch;
   /** Creates a client of a service, whose methods throw the library's errors. */
-  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  readonly service: <S extends DescService>(service: S) => ServiceClient<S>;
 }
 
 /** A transaction that is ready to be sent. */

@@ -9,6 +9,7 @@ import {
   requireInteger,
 } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
+import { asResult, withJson } from "../../base/json-result.js";
 import { MAX_TIMER_MS } from "../../base/runtime/index.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { throwIfAborted, wait } from "../../base/signal/wait.js";
@@ -218,14 +219,14 @@ function createTableReader(client: FollowClient, options: CheckedFollow) {
       position = positionIn(segment, batch.partAfter(batch.rows.length));
       progressed();
       const rows = batch.rows.map((row) => recordOf(row, batch.columns));
-      yield {
+      yield asResult({
         rows,
         columns,
         segment,
         complete: false,
         cursor: writeCursor(position),
         cursorAfter: (count) => writeCursor(positionIn(segment, batch.partAfter(parseCount(count, rows.length)))),
-      };
+      });
     }
     position = positionIn(segment, undefined);
     progressed();
@@ -234,7 +235,7 @@ function createTableReader(client: FollowClient, options: CheckedFollow) {
       parseCount(count, 0);
       return cursor;
     };
-    yield { rows: [], columns, segment, complete: true, cursor, cursorAfter };
+    yield asResult({ rows: [], columns, segment, complete: true, cursor, cursorAfter });
   }
 
   return {
@@ -245,7 +246,7 @@ function createTableReader(client: FollowClient, options: CheckedFollow) {
         const listed = await client.listSegments({ ...calling, signal });
         const next = nextSegments(listed, { position, fromBlock, toBlock });
         for (const each of next.segments) {
-          const segment = { ...each, chainId: next.chainId, table };
+          const segment = withJson({ ...each, chainId: next.chainId, table });
           report({ kind: "began", segment });
           yield* rowsOf(segment, signal, progressed);
         }

@@ -2,7 +2,6 @@ import type { DescMessage, DescMethodStreaming, DescService, MessageInitShape, M
 import {
   type CallOptions,
   Code,
-  type Client as ConnectClient,
   type ContextValues,
   createContextValues,
   type StreamResponse,
@@ -15,6 +14,7 @@ import { onAbort } from "../../base/signal/abort.js";
 import { createFlag, type RetryWaits, retryDelayMs } from "../../base/signal/wait.js";
 import type { Paging } from "../../data/listing/paging.js";
 import { setSize, sizeOf } from "../../wire/json/answer-size.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { type ConnectionEnd, reconnect, type StreamSource, throwIfStreamAborted } from "./reconnect.js";
 
 /** How the client calls a node for live data, as its configuration says. */
@@ -29,7 +29,7 @@ export interface LiveCalls {
     contextValues: ContextValues,
   ) => Promise<StreamResponse<I, O>>;
   /** Creates a client of a service, whose methods throw the library's errors. */
-  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  readonly service: <S extends DescService>(service: S) => ServiceClient<S>;
   /** Lists the records of a method that pages. */
   readonly records: Paging["records"];
   /** Adds the call to an error about its answer. */

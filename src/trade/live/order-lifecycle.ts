@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Order, Order_Status, Order_TimeInForce, Order_Type, OrderSchema } from "../../../gen/vega/vega_pb.js";
 import { ConnectionError } from "../../base/errors/index.js";
 import { toConnectOptions } from "../../base/input/call-options.js";
+import { asResult } from "../../base/json-result.js";
 import { setBounded } from "../../base/signal/collections.js";
 import { setSize, sizeOf } from "../../wire/json/answer-size.js";
 import { CoreService, TradingDataService } from "./event-definitions.js";
@@ -142,7 +143,7 @@ function createEventJoiner(
       const owner = named ?? order?.partyId ?? "";
       if (partyId === "" || owner === partyId) {
         const value = create(OrderSchema, { ...(order ?? { id, marketId, partyId: owner }), status });
-        ends.push({ ...originOf(event), kind: "order", value });
+        ends.push(asResult({ ...originOf(event), kind: "order", value }));
       }
     }
     return asked.has(event.kind) && ends.length > 0 ? [event, ...ends] : ends;

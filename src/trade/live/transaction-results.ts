@@ -2,6 +2,7 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveTransactionResultsResponse } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { TransactionResult } from "../../../gen/vega/events/v1/events_pb.js";
 import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
+import { asResult } from "../../base/json-result.js";
 import { type ObserveOptions, parseObserveOptions, requireIdentifier } from "./events-request.js";
 import { type LiveCalls, observeCall } from "./live-call.js";
 import { loadDefinitions } from "./load-definitions.js";
@@ -83,6 +84,7 @@ function createResultReader() {
   let isAfterGap = false;
   return {
     read({ transactionResults }: ObserveTransactionResultsResponse): readonly (TransactionResult | ResultsGap)[] {
+      transactionResults.forEach(asResult);
       if (!isAfterGap) {
         return transactionResults;
       }

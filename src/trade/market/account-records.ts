@@ -2,10 +2,12 @@ import { Code } from "@connectrpc/connect";
 import type { AccountBalance } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Order, Position } from "../../../gen/vega/vega_pb.js";
 import { ProtocolError } from "../../base/errors/index.js";
+import type { StopOrderRecord } from "../../data/listing/listings.js";
 
 /** The records of an account, by kind. */
 export interface AccountRecords {
   readonly order: Order;
+  readonly stopOrder: StopOrderRecord;
   readonly position: Position;
   readonly balance: AccountBalance;
 }
@@ -13,7 +15,7 @@ export interface AccountRecords {
 /** A kind of records of an account. */
 export type RecordKind = keyof AccountRecords;
 
-export const KINDS: readonly RecordKind[] = ["order", "position", "balance"];
+export const KINDS: readonly RecordKind[] = ["order", "stopOrder", "position", "balance"];
 
 /** The change of one record of an account. */
 export type AccountChange = { [K in RecordKind]: RecordChange<K> }[RecordKind];
@@ -22,13 +24,13 @@ export type AccountChange = { [K in RecordKind]: RecordChange<K> }[RecordKind];
 export interface RecordChange<K extends RecordKind> {
   readonly kind: K;
   /**
-   * The record after the change. If it is no longer listed, the last known record; for an order, with the status with which it ended, as far as
-   * the node returns it.
+   * The record after the change. If it is no longer listed, the last known record; an order or stop order has the status with which
+   * it ended, as far as the node returns it.
    */
   readonly record: AccountRecords[K];
   /** The record before the change; undefined if it was not listed. */
   readonly previous: AccountRecords[K] | undefined;
-  /** Whether the record is listed after the change. An order is listed as long as it is live. */
+  /** Whether the record is listed after the change. An order is listed as long as it is live, a stop order as long as it is pending. */
   readonly isListed: boolean;
 }
 

@@ -4,6 +4,7 @@ import {
   AccountBalanceSchema,
   TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { type StopOrderEvent, StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import {
   type Account,
   type Order,
@@ -11,9 +12,12 @@ import {
   OrderSchema,
   type Position,
   PositionSchema,
+  StopOrder_Status,
 } from "../../../gen/vega/vega_pb.js";
 import { type CallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { asResult } from "../../base/json-result.js";
 import { setBounded } from "../../base/signal/collections.js";
+import { isStopOrderRecord, type StopOrderRecord } from "../../data/listing/listings.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
 import { isOlder, listedTime } from "../live/listed-blocks.js";
 import type { LiveCalls } from "../live/live-call.js";
@@ -41,6 +45,8 @@ export interface AccountView {
   readonly state: "live" | "reloading";
   /** The live orders, newest first. */
   readonly orders: readonly Order[];
+  /** The pending stop orders, newest first, each with the order that is submitted when it triggers. */
+  readonly stopOrders: readonly StopOrderRecord[];
   /** The positions, including closed ones. */
   readonly positions: readonly Position[];
   /** The balances of all accounts of the party. */
@@ -57,6 +63,8 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
   /** The latest versions of orders in events, and the statuses with which orders ended. */
   const seen = new Map<string, Order>();
   const ends = new Map<string, Order_Status>();
+  /** The stop orders whose end an event has shown since the connection was last lost. None is pending again. */
+  const stopOrderEnds = new Map<string, StopOrderRecord>();
   const awaited = createAwaitedListings();
   let state: AccountView["state"] = "reloading";
   let changes: AccountChange[] = [];
@@ -80,8 +88,18 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     });
 
   const orderRules = { ...listings.order, isOutdated, beforeReplace: lookUpEnds, lastOf: lastOrder };
+  const stopOrderRules: RecordRules<StopOrderRecord> = {
+    ...listings.stopOrder,
+    async list() {
+      const listed = await listings.stopOrder.list();
+      return listed.filter(({ stopOrder }) => !stopOrderEnds.has(stopOrder.id)); // The listing may be behind the events.
+    },
+    beforeReplace: lookUpStopOrderEnds,
+    lastOf: (record) => stopOrderEnds.get(record.stopOrder.id) ?? record,
+  };
   const sets = {
     order: createRecordSet("order", orderRules, awaited, report),
+    stopOrder: createRecordSet("stopOrder", stopOrderRules, awaited, report),
     position: createRecordSet("position", listings.position, awaited, report),
     balance: createRecordSet("balance", listings.balance, awaited, report),
   };
@@ -101,6 +119,19 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       awaited.shown("order", order.id, block, (listed) => listed !== undefined && !isOlder(listed, order));
     } else {
       awaited.ended("order", order.id);
+    }
+  }
+
+  function observeStopOrder(event: StopOrderEvent, block: bigint): void {
+    if (!isStopOrderRecord(event)) {
+      return;
+    }
+    const { id, status } = event.stopOrder;
+    if (status !== StopOrder_Status.PENDING) {
+      setBounded(stopOrderEnds, id, event, MAX_RECORDS);
+      awaited.ended("stopOrder", id);
+    } else if (!stopOrderEnds.has(id)) {
+      awaited.shown("stopOrder", id, block, (listed) => listed !== undefined);
     }
   }
 
@@ -137,6 +168,18 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     }
   }
 
+  /** Reads how stop orders ended, as {@link lookUpEnds} does for orders. */
+  async function lookUpStopOrderEnds(listed: readonly StopOrderRecord[]): Promise<void> {
+    const pending = new Set(listed.map(({ stopOrder }) => stopOrder.id));
+    const ids = sets.stopOrder.list().map(({ stopOrder }) => stopOrder.id);
+    const unknown = ids.filter((id) => !(pending.has(id) || stopOrderEnds.has(id)));
+    for (const record of await Promise.all(unknown.slice(0, MAX_LOOKUPS).map(listings.stopOrder.read))) {
+      if (record !== undefined && isStopOrderRecord(record) && record.stopOrder.status !== StopOrder_Status.PENDING) {
+        setBounded(stopOrderEnds, record.stopOrder.id, record, MAX_RECORDS);
+      }
+    }
+  }
+
   /** A block began on the current connections. */
   function begin(block: bigint, time: bigint): void {
     awaited.begun(block, time);
@@ -154,6 +197,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       losses += 1;
       state = "reloading";
       hasBegun = false;
+      stopOrderEnds.clear();
     },
 
     /** Applies an event. */
@@ -164,6 +208,9 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
           break;
         case "order":
           observeOrder(event.value, block);
+          break;
+        case "stopOrder":
+          observeStopOrder(event.value, block);
           break;
         case "cancelledOrders":
           endOrders(event.value.orderIds, Order_Status.CANCELLED);
@@ -217,8 +264,13 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       if (last !== undefined && changes.length === 0 && last.state === state && last.gaps === gaps) {
         return undefined;
       }
-      const records = { orders: sets.order.list(), positions: sets.position.list(), balances: sets.balance.list() };
-      last = { state, ...records, changes, gaps };
+      const records = {
+        orders: sets.order.list(),
+        stopOrders: sets.stopOrder.list(),
+        positions: sets.position.list(),
+        balances: sets.balance.list(),
+      };
+      last = asResult({ state, ...records, changes, gaps });
       changes = [];
       return last;
     },
@@ -235,12 +287,16 @@ type Listings = {
     /** Reads an order, live or not; undefined if the node does not return it. */
     read(orderId: string): Promise<Order | undefined>;
   };
+  readonly stopOrder: {
+    /** Reads a stop order, pending or not; undefined if the node does not return it. */
+    read(orderId: string): Promise<StopOrderEvent | undefined>;
+  };
   /** The time of the last block that the data node has begun, in Unix nanoseconds. */
   time(): Promise<bigint>;
 };
 
 function createListings({ records, service }: LiveCalls, partyId: string, options: CallOptions): Listings {
-  const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
+  const { listAccounts, listAllPositions, listOrders, listStopOrders } = TradingDataService.method;
   const partyIds = [partyId];
   const pagination = { newestFirst: true };
   return {
@@ -257,6 +313,24 @@ function createListings({ records, service }: LiveCalls, partyId: string, option
       keyOf: ({ id }) => id,
       isEqual: (a, b) => equals(OrderSchema, a, b),
       isOlder,
+    },
+    stopOrder: {
+      async list() {
+        const filter = { partyIds, statuses: [StopOrder_Status.PENDING] };
+        return (await collectRecords(records(listStopOrders, { filter, pagination }, options))).filter(
+          isStopOrderRecord,
+        );
+      },
+      read: (orderId) =>
+        service(TradingDataService)
+          .getStopOrder({ orderId }, toConnectOptions(options))
+          .then(
+            ({ order }) => order,
+            () => undefined,
+          ),
+      keyOf: ({ stopOrder }) => stopOrder.id,
+      isEqual: (a, b) => equals(StopOrderEventSchema, a, b),
+      isOlder: () => false, // A pending one does not change, and listings of v0.78.0 have no time of its last change.
     },
     position: {
       list: () => collectRecords(records(listAllPositions, { filter: { partyIds }, pagination }, options)),
@@ -314,6 +388,7 @@ function createAwaitedListings(): AwaitedListings {
   const times = new Map<bigint, bigint>();
   const records: { readonly [K in RecordKind]: Map<string, Shown<AccountRecords[K]>> } = {
     order: new Map(),
+    stopOrder: new Map(),
     position: new Map(),
     balance: new Map(),
   };

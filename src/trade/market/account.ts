@@ -18,7 +18,7 @@ import type { AccountView } from "./account-state.js";
 /** The accounts of parties. */
 export interface Accounts {
   /**
-   * Observes the live orders, the positions and the balances of a party from now on.
+   * Observes the live orders, the pending stop orders, the positions and the balances of a party from now on.
    *
    * The node's events show what changed, and the node's listings supply the records, so that each state is one that the
    * node has listed. After a lost connection, everything is listed again: then nothing is missing, and no change is
@@ -49,6 +49,7 @@ type KindsOfEvents = Readonly<Partial<Record<EventType, readonly RecordKind[]>>>
 const PARTY_EVENTS: KindsOfEvents = {
   order: ["order"],
   cancelledOrders: ["order"],
+  stopOrder: ["stopOrder"],
   trade: ["order", "position"],
   account: ["balance", "position"],
   positionStateEvent: ["position"],

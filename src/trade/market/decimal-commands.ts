@@ -1,4 +1,3 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   OrderAmendment,
   OrderAmendmentSchema,
@@ -10,19 +9,25 @@ import type {
 } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { PeggedOrder, StopOrder_SizeOverrideValueSchema } from "../../../gen/vega/vega_pb.js";
 import { assertKnownKeys } from "../../base/input/assert.js";
+import type { FieldsInit, InitOf } from "../../base/input/init.js";
 import { type DecimalRules, parseByRules } from "./decimal.js";
 
 /** An order whose prices and sizes are decimal numbers. The other fields are those of `OrderSubmission`. */
 export interface DecimalOrder
   extends Partial<
-    Pick<OrderSubmission, "side" | "timeInForce" | "type" | "expiresAt" | "reference" | "postOnly" | "reduceOnly">
+    Pick<
+      FieldsInit<OrderSubmission>,
+      "side" | "timeInForce" | "type" | "expiresAt" | "reference" | "postOnly" | "reduceOnly"
+    >
   > {
   /** The size, in the market's decimals for sizes. */
   readonly size: string;
   /** The price, in the market's decimals for prices, a multiple of its tick size. A limit order needs it. */
   readonly price?: string | undefined;
   /** The offset of a pegged order from a reference price. The offset has the decimals and the tick size of prices. */
-  readonly peggedOrder?: Pick<PeggedOrder, "reference" | "offset"> | undefined;
+  readonly peggedOrder?:
+    | (Required<Pick<FieldsInit<PeggedOrder>, "reference">> & Pick<PeggedOrder, "offset">)
+    | undefined;
   /** Shows only a part of the order on the book. Both are sizes. */
   readonly icebergOpts?: { readonly peakSize: string; readonly minimumVisibleSize: string } | undefined;
 }
@@ -30,7 +35,7 @@ export interface DecimalOrder
 /** A change of an order whose prices and sizes are decimal numbers. The other fields are those of `OrderAmendment`. */
 export interface DecimalAmendment
   extends Pick<OrderAmendment, "orderId">,
-    Partial<Pick<OrderAmendment, "expiresAt" | "timeInForce" | "peggedReference">> {
+    Partial<Pick<FieldsInit<OrderAmendment>, "expiresAt" | "timeInForce" | "peggedReference">> {
   /** The new price. */
   readonly price?: string | undefined;
   /** The new size. */
@@ -43,7 +48,7 @@ export interface DecimalAmendment
 
 /** One half of a stop order whose prices and sizes are decimal numbers. The other fields are those of `StopOrderSetup`. */
 export interface DecimalStopOrder
-  extends Partial<Pick<StopOrderSetup, "expiresAt" | "expiryStrategy" | "sizeOverrideSetting">> {
+  extends Partial<Pick<FieldsInit<StopOrderSetup>, "expiresAt" | "expiryStrategy" | "sizeOverrideSetting">> {
   /** The order that is submitted when the stop order triggers. */
   readonly orderSubmission: DecimalOrder;
   /**
@@ -51,7 +56,7 @@ export interface DecimalStopOrder
    * fraction, such as `0.01` for 1%.
    */
   readonly trigger: { readonly case: "price" | "trailingPercentOffset"; readonly value: string };
-  readonly sizeOverrideValue?: MessageInitShape<typeof StopOrder_SizeOverrideValueSchema> | undefined;
+  readonly sizeOverrideValue?: InitOf<typeof StopOrder_SizeOverrideValueSchema> | undefined;
 }
 
 /** A stop order, or a pair in which one cancels the other. */
@@ -77,10 +82,10 @@ export interface DecimalCommands {
    *
    * @example
    * const units = await client.marketUnits(marketId);
-   * const order = { side: Side.BUY, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC, price: "1.2", size: "3" };
+   * const order = { side: "BUY", type: "LIMIT", timeInForce: "GTC", price: "1.2", size: "3" } as const;
    * await client.sendCommand(units.order(order), { signer });
    */
-  order(order: DecimalOrder): CommandOf<"orderSubmission", MessageInitShape<typeof OrderSubmissionSchema>>;
+  order(order: DecimalOrder): CommandOf<"orderSubmission", InitOf<typeof OrderSubmissionSchema>>;
   /**
    * Creates the command that changes an order.
    *
@@ -91,7 +96,7 @@ export interface DecimalCommands {
    * @example
    * await client.sendCommand(units.amendment({ orderId, price: "1.25" }), { signer });
    */
-  amendment(amendment: DecimalAmendment): CommandOf<"orderAmendment", MessageInitShape<typeof OrderAmendmentSchema>>;
+  amendment(amendment: DecimalAmendment): CommandOf<"orderAmendment", InitOf<typeof OrderAmendmentSchema>>;
   /**
    * Creates the command that submits a stop order, or a pair in which one cancels the other.
    *
@@ -100,14 +105,14 @@ export interface DecimalCommands {
    * @throws {@link RequestError} if a number would have to be rounded, or a field is unknown
    *
    * @example
-   * const orderSubmission = { side: Side.SELL, type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC, size: "3" };
+   * const orderSubmission = { side: "SELL", type: "MARKET", timeInForce: "IOC", size: "3" } as const;
    * const trigger = { case: "price", value: "1.1" } as const;
    * const fallsBelow = { orderSubmission: { ...orderSubmission, reduceOnly: true }, trigger };
    * await client.sendCommand(units.stopOrders({ fallsBelow }), { signer });
    */
   stopOrders(
     stopOrders: DecimalStopOrders,
-  ): CommandOf<"stopOrdersSubmission", MessageInitShape<typeof StopOrdersSubmissionSchema>>;
+  ): CommandOf<"stopOrdersSubmission", InitOf<typeof StopOrdersSubmissionSchema>>;
 }
 
 /** The units of the numbers in a market's commands. */
@@ -186,7 +191,7 @@ export function createDecimalCommands({
     };
   }
 
-  function setupOf(stopOrder: DecimalStopOrder, path: string): MessageInitShape<typeof StopOrderSetupSchema> {
+  function setupOf(stopOrder: DecimalStopOrder, path: string): InitOf<typeof StopOrderSetupSchema> {
     assertKnownKeys(path, stopOrder, STOP_ORDER_FIELDS);
     const { orderSubmission, trigger, sizeOverrideValue, ...fields } = stopOrder;
     return {

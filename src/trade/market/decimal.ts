@@ -2,6 +2,22 @@ import { quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { invalidValueError, requireInteger } from "../../base/input/assert.js";
 
+/** What a whole number of the network counts: prices and sizes of a market, and amounts of an asset. */
+export type UnitKind = "asset" | "price" | "size";
+
+declare const unit: unique symbol;
+
+/**
+ * A whole number in units of the last decimal place of a market's prices, of its sizes, or of an asset. At run time, it is a
+ * `bigint`. For the compiler it is not, so that numbers of different kinds are neither added nor compared: `valueOf()` returns
+ * the `bigint`.
+ */
+export interface Units<Kind extends UnitKind> {
+  readonly [unit]: Kind;
+  valueOf(): bigint;
+  toString(): string;
+}
+
 /**
  * The maximum number of decimals, and of zeros before the decimal point with a minus. The network accepts markets with fewer
  * than 150, sizes with -6 to 6 (v0.78.0, `checkNewMarketChanges` in commands/proposal_submission.go), and ERC-20 tokens
@@ -51,7 +67,7 @@ export function parseDecimal(text: string, decimals: number): bigint {
 /**
  * Converts units of a last decimal place to a decimal number, without trailing zeros.
  *
- * @param units the number in units, as the network sends it: a `bigint`, or a whole number in text
+ * @param units the number in units, as the network sends it or a listing returns it: a `bigint`, or a whole number in text
  * @param decimals the number of decimal places, -255 to 255
  * @returns the number, such as `1.2345`; {@link parseDecimal} returns the same units for it
  * @throws {@link RequestError} if `units` is not a whole number of up to 1000 digits
@@ -59,7 +75,7 @@ export function parseDecimal(text: string, decimals: number): bigint {
  * @example
  * formatDecimal(123450n, 5); // "1.2345"
  */
-export function formatDecimal(units: bigint | string, decimals: number): string {
+export function formatDecimal(units: bigint | string | Units<UnitKind>, decimals: number): string {
   requireInteger("decimals", decimals, -MAX_DECIMALS, MAX_DECIMALS);
   return formatField("units", units, decimals);
 }
@@ -70,15 +86,20 @@ export function formatDecimal(units: bigint | string, decimals: number): string 
  * @throws {@link RequestError} if the units are not a whole number
  */
 export function formatField(field: string, units: unknown, decimals: number): string {
-  if (typeof units !== "bigint" && !isShortMatch(units, INTEGER)) {
+  const value = parseUnits(units);
+  if (value === undefined) {
     throw invalidValueError(field, units, "a bigint, or a string of digits");
   }
-  const value = BigInt(units);
   const scaled = decimals < 0 ? value * 10n ** BigInt(-decimals) : value;
   const digits = String(scaled < 0n ? -scaled : scaled).padStart(Math.max(decimals, 0) + 1, "0");
   const point = digits.length - Math.max(decimals, 0);
   const fraction = digits.slice(point).replace(/0+$/, "");
   return `${scaled < 0n ? "-" : ""}${digits.slice(0, point)}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
+/** Returns a number in units; `undefined` if it is not a whole number. */
+export function parseUnits(units: unknown): bigint | undefined {
+  return typeof units === "bigint" || isShortMatch(units, INTEGER) ? BigInt(units) : undefined;
 }
 
 /**

@@ -5,14 +5,18 @@ import type { Market } from "../../../gen/vega/markets_pb.js";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
-import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
-import { requireIdentifier } from "../live/events-request.js";
+import { type CallOptions, parseCallOptions, toConnectOptions } from "../../base/input/call-options.js";
+import { setBounded } from "../../base/signal/collections.js";
+import type { Paging } from "../../data/listing/paging.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { loadDefinitions } from "../live/load-definitions.js";
-import { formatDecimal, formatField, MAX_DECIMALS, parseByRules } from "./decimal.js";
+import { formatDecimal, formatField, MAX_DECIMALS, parseByRules, type UnitKind, type Units } from "./decimal.js";
 import { createDecimalCommands, type DecimalCommands } from "./decimal-commands.js";
+import { FIELD_UNITS, type FieldUnits, type KnownDecimals, kindOf, type Owners } from "./field-units.js";
+import { createRecordNames } from "./record-names.js";
 
 /** Numbers with a fixed number of decimals, which the network counts in units of the last decimal place. */
-export interface DecimalUnits<U extends bigint | string> {
+export interface DecimalUnits<U extends bigint | string, Kind extends UnitKind> {
   /** The number of decimal places. It can be negative for sizes: with -2, the units are hundreds. */
   readonly decimals: number;
   /**
@@ -26,59 +30,45 @@ export interface DecimalUnits<U extends bigint | string> {
   /**
    * Converts units to a decimal number.
    *
-   * @param units the units, as the network sends them
+   * @param units the units, as the network sends them or a listing returns them
    * @returns the number, without trailing zeros
    * @throws {@link RequestError} if `units` is not a whole number
    */
-  format(units: bigint | string): string;
+  format(units: bigint | string | Units<Kind>): string;
 }
 
 /** The prices of a market. */
-export interface PriceUnits extends DecimalUnits<string> {
+export interface PriceUnits extends DecimalUnits<string, "price"> {
   /** Prices of orders must be multiples of this decimal number. `parse` rejects others. */
   readonly tickSize: string;
 }
 
 /** The amounts of an asset. They can be negative. */
-export interface AssetUnits extends DecimalUnits<string> {
+export interface AssetUnits extends DecimalUnits<string, "asset"> {
   readonly assetId: string;
 }
 
-/** The fields of a message that are decimal numbers, and the unit of each. */
-const DECIMAL_FIELDS = {
-  "vega.Order": { price: "price", size: "size", remaining: "size" },
-  "vega.Trade": { price: "price", size: "size" },
-  "vega.MarketData": {
-    ...{ markPrice: "price", lastTradedPrice: "price", midPrice: "price", staticMidPrice: "price" },
-    ...{ bestBidPrice: "price", bestBidVolume: "size", bestOfferPrice: "price", bestOfferVolume: "size" },
-    ...{ bestStaticBidPrice: "price", bestStaticBidVolume: "size" },
-    ...{ bestStaticOfferPrice: "price", bestStaticOfferVolume: "size" },
-    ...{ indicativePrice: "price", indicativeVolume: "size", openInterest: "size" },
-  },
-  "vega.PriceLevel": { price: "price", volume: "size" },
-  // Profit and loss are sums of the settlement asset, whatever the comment of the network's definition says (v0.78.0,
-  // `mtm` in datanode/entities/position.go multiplies by `AverageEntryPrice`, which has the asset's decimals).
-  "vega.Position": {
-    ...{ openVolume: "size", averageEntryPrice: "price" },
-    ...{ realisedPnl: "asset", unrealisedPnl: "asset", lossSocialisationAmount: "asset" },
-  },
-  "vega.MarginLevels": {
-    ...{ maintenanceMargin: "asset", searchLevel: "asset", initialMargin: "asset" },
-    ...{ collateralReleaseLevel: "asset", orderMargin: "asset" },
-  },
-} as const satisfies Record<string, Record<string, "asset" | "price" | "size">>;
+/** The types of records of one market whose numbers {@link MarketUnits.decimalsOf} converts. */
+const MARKET_RECORDS = [
+  ...(["vega.Order", "vega.Trade", "vega.MarketData"] as const),
+  ...(["vega.PriceLevel", "vega.Position", "vega.MarginLevels"] as const),
+] as const;
 
 /** The types of records whose numbers {@link MarketUnits.decimalsOf} converts. */
-export type DecimalRecordType = keyof typeof DECIMAL_FIELDS;
+export type DecimalRecordType = (typeof MARKET_RECORDS)[number];
 
 /** The numbers of a record as decimal numbers, by field. */
-export type DecimalsOf<T extends DecimalRecordType> = { readonly [F in keyof (typeof DECIMAL_FIELDS)[T]]: string };
+export type DecimalsOf<T extends DecimalRecordType> = {
+  readonly [F in keyof FieldUnits[T] as FieldUnits[T][F] extends `${string}?` ? never : F]: string;
+} & {
+  readonly [F in keyof FieldUnits[T] as FieldUnits[T][F] extends `${string}?` ? F : never]?: string;
+};
 
 /** The units in which a market counts prices, sizes and amounts. */
 export interface MarketUnits extends DecimalCommands {
   readonly marketId: string;
   readonly price: PriceUnits;
-  readonly size: DecimalUnits<bigint>;
+  readonly size: DecimalUnits<bigint, "size">;
   /** The asset of fees, margins, profits and losses: the settlement asset, or the quote asset of a spot market. */
   readonly asset: AssetUnits;
   /** The base asset of a spot market; undefined for other markets. */
@@ -100,40 +90,73 @@ export interface MarketUnits extends DecimalCommands {
 }
 
 /** The counting units of a node's markets. */
-export interface Units {
+export interface UnitsOfMarkets {
   /**
    * Loads a market's units of prices, sizes and amounts, which convert the decimal numbers of commands and results.
    *
    * The decimals of a market and of an asset never change. Governance can change the tick size: load the units again then.
    *
-   * @param marketId the market, 64 hex digits
-   * @param options a signal, headers and a time limit for each of the two calls
+   * @param market the market: its code, its identifier, or at least 4 digits of the start of it. Without all 64 digits, the
+   *   node's markets are listed
+   * @param options a signal, headers and a time limit for each call
    * @returns the market's units; using them makes no more requests
-   * @throws {@link RequestError} if the identifier is not 64 hex digits
+   * @throws {@link RequestError} if no or several markets have the name
    * @throws {@link NodeError} if the node has no such market
    * @throws {@link ProtocolError} if the node's response lacks the market's product or asset, or has impossible
    *   decimals or an impossible tick size
    *
    * @example
-   * const { price, size, asset } = await client.marketUnits(marketId);
+   * const { price, size, asset } = await client.marketUnits("BTCUSD.PERP");
    * console.log(price.format("123450"), price.parse("1.2345"), size.decimals, asset.format(1000n));
    */
-  marketUnits(marketId: string, options?: CallOptions): Promise<MarketUnits>;
+  marketUnits(market: string, options?: CallOptions): Promise<MarketUnits>;
+}
+
+/** The decimals of markets and assets that were loaded. They never change. */
+export interface LoadedDecimals {
+  /** Loads the decimals of markets and assets that were not loaded before. */
+  load(owners: Owners, options: CallOptions): Promise<KnownDecimals>;
+}
+
+/** The maximum number of markets, and of assets, whose decimals are stored. */
+const MAX_LOADED = 10_000;
+
+export function createLoadedDecimals(service: MarketService): LoadedDecimals {
+  const markets = new Map<string, MarketUnits>();
+  const assets = new Map<string, AssetUnits>();
+  const known: KnownDecimals = { market: (id) => markets.get(id), asset: (id) => assets.get(id) };
+  return {
+    async load(owners, options) {
+      const callOptions = toConnectOptions(options);
+      for (const id of owners.assets) {
+        if (!assets.has(id)) {
+          setBounded(assets, id, await loadAssetUnits(service, id, callOptions), MAX_LOADED);
+        }
+      }
+      for (const id of owners.markets) {
+        if (!markets.has(id)) {
+          setBounded(markets, id, await loadMarketUnits(service, id, callOptions), MAX_LOADED);
+        }
+      }
+      return known;
+    },
+  };
 }
 
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
 export function createUnits(
-  service: <S extends DescService>(service: S) => ConnectClient<S>,
+  service: <S extends DescService>(service: S) => ServiceClient<S>,
+  records: Paging["records"],
   failing: CallErrorMapper,
-): Units {
+): UnitsOfMarkets {
   return {
-    async marketUnits(marketId, options) {
-      requireIdentifier(marketId, "marketId");
+    async marketUnits(market, options) {
       const callOptions = parseCallOptions(options);
+      const marketId = await createRecordNames(records, { ...options }).market(market);
       const { TradingDataService } = await loadDefinitions();
       const { getMarket } = TradingDataService.method;
-      return loadMarketUnits(service(TradingDataService), marketId.toLowerCase(), callOptions).catch(
+      return loadMarketUnits(service(TradingDataService), marketId, callOptions).catch(
         failing(getMarket, options?.signal),
       );
     },
@@ -150,18 +173,12 @@ async function loadMarketUnits(
     throw invalidAnswer(`market ${marketId} is missing in the response`);
   }
   const { asset: assetId, baseAsset: baseAssetId } = assetsOf(market, marketId);
-  const loadAsset = async (id: string): Promise<AssetUnits> => {
-    const { asset } = await service.getAsset({ assetId: id }, options);
-    const decimals = checkDecimals(asset?.details?.decimals, 0, `asset ${id}`);
-    return { assetId: id, ...unitsOf(decimals, `asset ${id}`, String) };
-  };
   const [asset, baseAsset] = await Promise.all([
-    loadAsset(assetId),
-    baseAssetId === undefined ? undefined : loadAsset(baseAssetId),
+    loadAssetUnits(service, assetId, options),
+    baseAssetId === undefined ? undefined : loadAssetUnits(service, baseAssetId, options),
   ]);
   const owner = `market ${marketId}`;
-  const priceDecimals = checkDecimals(market.decimalPlaces, 0, `the prices of ${owner}`);
-  const sizeDecimals = checkDecimals(market.positionDecimalPlaces, -MAX_DECIMALS, `the sizes of ${owner}`);
+  const { priceDecimals, sizeDecimals } = placesOf(market, owner);
   const tickSize = checkTickSize(market.tickSize, owner);
   const price: PriceUnits = {
     ...unitsOf(priceDecimals, owner, String, { option: "price", tick: tickSize, isSigned: false }),
@@ -179,12 +196,36 @@ async function loadMarketUnits(
   };
 }
 
-function unitsOf<U extends bigint | string>(
+function placesOf({ decimalPlaces, positionDecimalPlaces }: Market, owner: string) {
+  return {
+    priceDecimals: checkDecimals(decimalPlaces, 0, `the prices of ${owner}`),
+    sizeDecimals: checkDecimals(positionDecimalPlaces, -MAX_DECIMALS, `the sizes of ${owner}`),
+  };
+}
+
+/**
+ * Returns the decimals of the prices and sizes of a market, which its message contains.
+ *
+ * @throws {@link ProtocolError} if they are impossible
+ */
+export function decimalsOfMarket(market: Market): KnownDecimals {
+  const { priceDecimals, sizeDecimals } = placesOf(market, `market ${market.id}`);
+  const own = { price: { decimals: priceDecimals }, size: { decimals: sizeDecimals } };
+  return { market: (marketId) => (marketId === market.id ? own : undefined), asset: () => undefined };
+}
+
+async function loadAssetUnits(service: MarketService, assetId: string, options: ConnectOptions): Promise<AssetUnits> {
+  const { asset } = await service.getAsset({ assetId }, options);
+  const decimals = checkDecimals(asset?.details?.decimals, 0, `asset ${assetId}`);
+  return { assetId, ...unitsOf(decimals, `asset ${assetId}`, String) };
+}
+
+function unitsOf<U extends bigint | string, Kind extends UnitKind>(
   decimals: number,
   owner: string,
   fromUnits: (units: bigint) => U,
   rules: { readonly option?: string; readonly tick?: bigint; readonly isSigned?: boolean } = {},
-): DecimalUnits<U> {
+): DecimalUnits<U, Kind> {
   const parseRules = { option: "amount", owner, isSigned: true, ...rules };
   return {
     decimals,
@@ -197,10 +238,9 @@ function decimalsOf<T extends DecimalRecordType>(
   record: { readonly $typeName: T; readonly marketId?: unknown; readonly market?: unknown },
   { marketId, ...units }: Pick<MarketUnits, "asset" | "marketId" | "price" | "size">,
 ): DecimalsOf<T> {
-  const fields = DECIMAL_FIELDS[record.$typeName];
-  if (fields === undefined) {
+  if (!MARKET_RECORDS.includes(record.$typeName)) {
     throw new RequestError(`records of type ${quoted(String(record.$typeName))} have no decimals`, {
-      advice: `Use a message of one of these types: ${Object.keys(DECIMAL_FIELDS).join(", ")}.`,
+      advice: `Use a message of one of these types: ${MARKET_RECORDS.join(", ")}.`,
     });
   }
   const owner = record.marketId ?? record.market;
@@ -209,9 +249,10 @@ function decimalsOf<T extends DecimalRecordType>(
       advice: "Load the units of the record's market: markets have different decimals.",
     });
   }
-  const numbers = Object.entries(fields).map(([field, unit]) => {
+  const numbers = Object.entries(FIELD_UNITS[record.$typeName]).flatMap(([field, of]) => {
     const value: unknown = Reflect.get(record, field);
-    return [field, value === "" ? "" : formatField(field, value, units[unit].decimals)];
+    const text = value === "" ? "" : formatField(field, value, units[kindOf(of)].decimals);
+    return text === "" && of.endsWith("?") ? [] : [[field, text]];
   });
   return Object.fromEntries(numbers);
 }

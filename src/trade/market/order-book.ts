@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { GetLatestMarketDepthResponse } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepthUpdate, PriceLevel } from "../../../gen/vega/vega_pb.js";
 import { ProtocolError } from "../../base/errors/index.js";
+import { asResult } from "../../base/json-result.js";
 import { firstIndex } from "../../base/signal/collections.js";
 
 /** The order book of a market at a time. */
@@ -134,7 +135,7 @@ export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
 
     view() {
       if (phase !== "loading") {
-        view ??= { state: phase, buy: sides.buy.list(), sell: sides.sell.list(), sequenceNumber, gaps };
+        view ??= asResult({ state: phase, buy: sides.buy.list(), sell: sides.sell.list(), sequenceNumber, gaps });
       }
       return view;
     },

@@ -152,7 +152,7 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
       const { mode } = parse(requests.mode, body);
       if (!isOperator && GUARD_MODES.indexOf(mode) < GUARD_MODES.indexOf(guard.mode)) {
         throw new RequestError(`the mode is ${guard.mode}, and programs cannot change it to ${mode}`, {
-          advice: "Only the operator can set a less strict mode: over the socket of --admin, or with a restart.",
+          advice: "Only the operator can set a less strict mode: over the socket of --admin-socket, or with a restart.",
         });
       }
       if (mode !== guard.mode) {

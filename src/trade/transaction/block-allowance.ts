@@ -229,7 +229,7 @@ function blockToTie({ block, last, pastBlocks }: Chain, validity: Validity, rece
   if (tied === undefined) {
     const shortest = pastBlocks - Number(last - (recent.oldestIn(newest, last)?.height ?? last));
     throw new RequestError(`no known block is old enough for a validity of ${blocks} blocks`, {
-      advice: `The transaction needs one of the blocks ${oldest} to ${newest}, and this client has seen none of them. A client sees all blocks while it follows them, as client.orders() does. Wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
+      advice: `The transaction needs one of the blocks ${oldest} to ${newest}, and this client has seen none of them. A client sees all blocks while it follows them, as client.intents() does. Wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
     });
   }
   return tied;
@@ -260,7 +260,7 @@ function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent
   if (averageMs === undefined) {
     throw new RequestError("the block interval is unknown, so a time cannot be converted to blocks", {
       advice:
-        "A client sees the times of blocks while it follows them, as client.orders() does. Wait two blocks, or use validForBlocks. Nothing was sent.",
+        "A client sees the times of blocks while it follows them, as client.intents() does. Wait two blocks, or use validForBlocks. Nothing was sent.",
     });
   }
   return Math.min(Math.floor(validForMs / averageMs), past);

@@ -1,5 +1,5 @@
 import { type DescService, isMessage } from "@bufbuild/protobuf";
-import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
+import { type CallOptions, Code } from "@connectrpc/connect";
 import { TradingDataService } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import {
   CheckRawTransactionRequestSchema,
@@ -13,6 +13,7 @@ import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/comm
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../../base/errors/index.js";
 import { tryDecode } from "../../base/input/decode.js";
+import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { readLastBlock } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
 import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
@@ -148,7 +149,7 @@ function carriedTransaction(request: unknown): Transaction | undefined {
 }
 
 /** Creates a client of a service of the node. */
-export type ServiceClients = <S extends DescService>(service: S) => ConnectClient<S>;
+export type ServiceClients = <S extends DescService>(service: S) => ServiceClient<S>;
 
 /** Codes of a node that does not have the parameter, or the method. */
 const ABSENT: readonly unknown[] = [Code.NotFound, Code.Unimplemented];

@@ -1,17 +1,15 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, RequestError } from "../../base/errors/index.js";
 import { assertObject, invalidValueError } from "../../base/input/assert.js";
 import { tryDecode } from "../../base/input/decode.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { randomBytes } from "../../base/runtime/index.js";
 import { commandProblems } from "./check/index.js";
 
 /** A command by its name and fields, such as `{ case: "stopOrdersSubmission", value: { risesAbove: {...} } }`. */
-export type CommandInit = Extract<
-  NonNullable<MessageInitShape<typeof InputDataSchema>["command"]>,
-  { readonly case: string }
->;
+export type CommandInit = Extract<NonNullable<InitOf<typeof InputDataSchema>["command"]>, { readonly case: string }>;
 
 /**
  * A serialized `InputData`, for a command that this library has no type for. A missing nonce or block height is added.

@@ -24,7 +24,7 @@ const loadBip39 = lazily(() => Promise.all([import("@scure/bip39"), import("@scu
  *
  * @param mnemonic 12, 15, 18, 21 or 24 English words
  * @param options the index of the key, and BIP-39's passphrase
- * @returns the signer, which keeps the key's seed in memory until you dispose of it
+ * @returns the signer, which keeps the key's seed in memory until you close it
  * @throws {@link RequestError} if the words are not a valid mnemonic, or the index is not a whole number from 0 to 2^31
  *   - 1
  *

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../../base/errors/index.js";
 import { assertObject, invalidValueError, parsePositiveInteger, requireInteger } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { encodeHex, sha3 } from "./crypto.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
 
@@ -109,7 +110,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
       advice: "Start from a smaller nonce, or use another tid.",
     });
   }
-  return { nonce, hash: encodeHex(hash(prefix, nonce)) };
+  return withJson({ nonce, hash: encodeHex(hash(prefix, nonce)) });
 }
 
 /**

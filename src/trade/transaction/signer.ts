@@ -44,16 +44,18 @@ export interface SignerShare {
   giveBack(): void;
 }
 
-/** A signer that holds a secret in memory until it is disposed of. */
-export interface SeedSigner extends Signer, Disposable {
+/** A signer that holds a secret in memory until it is closed: by `close()`, or at the end of `using` or `await using`. */
+export interface SeedSigner extends Signer, Disposable, AsyncDisposable {
   /**
    * Signs a message, as described in {@link Signer}, with the seed in memory.
    *
    * @param message the complete message, not its digest
    * @returns the signature, 64 bytes
-   * @throws {@link RequestError} if the signer was disposed of before the call
+   * @throws {@link RequestError} if the signer was closed before the call
    */
   sign(message: Uint8Array): Promise<Uint8Array>;
+  /** Wipes the secret from memory. Further calls have no effect. */
+  close(): void;
 }
 
 /** Loads what signs. Functions that return signers asynchronously await it. */
@@ -66,7 +68,7 @@ export const SEED_BYTES = 32;
  * Creates a signer from a seed. The seed is not in any property of the signer or in any error.
  *
  * @param seed 32 bytes, or 64 hex digits; bytes are copied, so wipe your own when you no longer need them
- * @returns the signer, which keeps the seed in memory until you dispose of it
+ * @returns the signer, which keeps the seed in memory until you close it
  * @throws {@link RequestError} if the seed has another form
  *
  * @example
@@ -76,17 +78,21 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
   const secret = copyOf(seed);
   startLoading(loadCurve);
   const publicKey = encodeHex(publicKeyOf(secret));
-  let disposed = false;
+  let isClosed = false;
+  const close = () => {
+    secret.fill(0);
+    isClosed = true;
+  };
   return Object.freeze({
     publicKey,
     async sign(message: Uint8Array): Promise<Uint8Array> {
-      if (disposed) {
-        throw new RequestError(`the signer of ${publicKey} was disposed`, {
+      if (isClosed) {
+        throw new RequestError(`the signer of ${publicKey} was closed`, {
           advice: "Sign before the end of the block that declares it with `using`, or create another signer.",
         });
       }
       const digest = sha3(message);
-      const key = copyOf(secret); // The signer may be disposed of meanwhile.
+      const key = copyOf(secret); // The signer may be closed meanwhile.
       try {
         const { ed25519 } = await loadCurve();
         return ed25519.sign(digest, key);
@@ -94,10 +100,9 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
         key.fill(0);
       }
     },
-    [Symbol.dispose](): void {
-      secret.fill(0);
-      disposed = true;
-    },
+    close,
+    [Symbol.dispose]: close,
+    [Symbol.asyncDispose]: async () => close(),
   });
 }
 
@@ -108,7 +113,7 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
  *
  * @param name the name of the variable, which contains 64 hex digits
  * @param environment the variables; those of the process by default
- * @returns the signer, which keeps the seed in memory until you dispose of it
+ * @returns the signer, which keeps the seed in memory until you close it
  * @throws {@link RequestError} if the variable is not set, or does not contain a seed; it shows only what can be a name
  *
  * @example

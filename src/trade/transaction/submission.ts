@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CoreService,
@@ -28,6 +28,7 @@ import {
   toConnectOptions,
   validateCallOptions,
 } from "../../base/input/call-options.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { loadCommandCode } from "./command-code.js";
 import { submittedPrefix, transactionHash } from "./signature.js";
@@ -38,7 +39,7 @@ import { submittedPrefix, transactionHash } from "./signature.js";
 export type SubmissionType = "sync" | "async" | "commit";
 
 /** The request of the submit operation. */
-export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
+export type SubmitRequest = InitOf<typeof SubmitTransactionRequestSchema>;
 
 /** How to submit a transaction. */
 export interface SubmitOptions extends CallOptions {

@@ -10,6 +10,7 @@ import {
   invalidValueError,
 } from "../../base/input/assert.js";
 import { snapshot, snapshotData } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { randomBytes } from "../../base/runtime/index.js";
 import { raceAbort } from "../../base/signal/abort.js";
 import { loadCommandCode } from "./command-code.js";
@@ -159,5 +160,5 @@ export async function openTransaction(tx: Transaction, chain: Chain): Promise<Op
   const given = snapshotData(tx);
   const namedChain = snapshot(chain);
   const { openTransactionSync } = await loadCommandCode();
-  return openTransactionSync(given, namedChain);
+  return withJson(openTransactionSync(given, namedChain));
 }

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { Client as ConnectClient, CallOptions as ConnectOptions } from "@connectrpc/connect";
 import type {
   CheckTransactionResponse,
@@ -17,6 +17,7 @@ import {
   toConnectOptions,
   validateCallOptions,
 } from "../../base/input/call-options.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { snapshotData } from "../../base/input/snapshot.js";
 import { setBounded } from "../../base/signal/collections.js";
@@ -188,10 +189,7 @@ export interface Transactions {
    * @example
    * const { success, data } = await client.checkTransaction(tx);
    */
-  checkTransaction(
-    tx: MessageInitShape<typeof TransactionSchema>,
-    options?: CallOptions,
-  ): Promise<CheckTransactionResponse>;
+  checkTransaction(tx: InitOf<typeof TransactionSchema>, options?: CallOptions): Promise<CheckTransactionResponse>;
   /**
    * Returns the last block, and the proof of work that transactions tied to it need.
    *

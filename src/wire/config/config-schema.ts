@@ -483,7 +483,7 @@ export const transportNames = ["grpc", "grpc-js", "rest"] as const satisfies rea
 
 const TRANSPORTS = `must be one of auto, ${transportNames.join(", ")}, or a list of the last three`;
 
-const isTransport = (value: unknown) => typeof Object(value).unary === "function";
+export const isTransport = (value: unknown) => typeof Object(value).unary === "function";
 const anyTransport = v.custom<AnyTransport>(isTransport);
 const namedTransport = v.custom<NamedTransport>((value) => {
   const { name, transport } = Object(value);
@@ -659,7 +659,7 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
   const [only = "TW_CONFIGURATION"] = codes.size === 1 ? codes : [];
   throw new RequestError(`the configuration is invalid: ${problems.map(({ text }) => text).join("; ")}`, {
     errorCode: only,
-    advice: `${suggestionText(problems.flatMap(({ near }) => near ?? []))}Correct these values. docs/configuration.md lists all keys.`,
+    advice: `${suggestionText(problems.flatMap(({ near }) => near ?? []))}Correct these values. configuration.md in the documentation lists all keys.`,
   });
 }
 

@@ -63,7 +63,7 @@ export function readEnvironment(
     });
     throw new RequestError(unknown.map((name) => `unknown environment variable ${VARIABLE_PREFIX}${name}`).join("; "), {
       errorCode: "TW_CONFIGURATION",
-      advice: `${suggestionText(misses)}Correct or unset it. docs/configuration.md lists the variables that start with ${VARIABLE_PREFIX}.`,
+      advice: `${suggestionText(misses)}Correct or unset it. configuration.md in the documentation lists the variables that start with ${VARIABLE_PREFIX}.`,
     });
   }
   return set.flatMap(({ name, text }) => {

@@ -1,4 +1,16 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  BannedError,
+  ConnectionError,
+  FileError,
+  NodeError,
+  OutcomeUnknownError,
+  PolicyError,
+  ProtocolError,
+  SinkError,
+  SlowConsumerError,
+  TradewireError,
+} from "../../base/errors/index.js";
 
 /** gRPC's table (grpc/grpc, doc/http-grpc-status-mapping.md). Every other status is UNKNOWN. */
 const CODES: ReadonlyMap<number, Code> = new Map([
@@ -37,6 +49,60 @@ export function codeOfHttpStatus(status: number): Code {
 export function codeOfApiStatus(status: number): Code {
   return API_CODES.get(status) ?? codeOfHttpStatus(status);
 }
+
+/**
+ * Returns the HTTP status with which a service answers its own client after a failure of this library.
+ *
+ * The status says whose fault the failure is: 4xx that of the client's request, 5xx that of the service or of what it
+ * calls. What the node refuses because of the service, such as its credentials or its rate of calls, is not the client's fault.
+ *
+ * @param error what was thrown; for another error than those of this library, the status is 500. Or a gRPC code, whose status
+ *   is that of google.rpc.Code
+ * @returns the status: 400, 403, 404, 409, 499, 500, 501, 502, 503 or 504; for a code also 401 and 429
+ *
+ * @example
+ * const failed = (error: Error) => Response.json({ error: error.message }, { status: httpStatusOf(error) });
+ * const response = await client.status().then((nodes) => Response.json(nodes), failed);
+ */
+export function httpStatusOf(error: unknown): number {
+  if (typeof error === "number") {
+    return httpStatusFromCode(error);
+  }
+  if (error instanceof ConnectError && error.cause instanceof TradewireError) {
+    return httpStatusOf(error.cause);
+  }
+  if (error instanceof PolicyError) {
+    return 403;
+  }
+  if (error instanceof OutcomeUnknownError || error instanceof ProtocolError) {
+    return 502;
+  }
+  if (error instanceof BannedError || error instanceof SlowConsumerError) {
+    return 503;
+  }
+  if (error instanceof ConnectionError) {
+    return error.code === Code.DeadlineExceeded ? 504 : 503;
+  }
+  if (error instanceof NodeError) {
+    return NODE_STATUSES.get(error.code) ?? httpStatusFromCode(error.code);
+  }
+  if (error instanceof FileError || error instanceof SinkError) {
+    return error.code === Code.Unavailable ? 503 : 500;
+  }
+  return error instanceof TradewireError || error instanceof ConnectError ? httpStatusFromCode(error.code) : 500;
+}
+
+/** The statuses for codes of a node's answer that do not concern the service's client, or say that the node failed. */
+const NODE_STATUSES: ReadonlyMap<Code, number> = new Map([
+  [Code.Unauthenticated, 502],
+  [Code.PermissionDenied, 502],
+  [Code.ResourceExhausted, 503],
+  [Code.Aborted, 503],
+  [Code.Canceled, 502],
+  [Code.Unknown, 502],
+  [Code.Internal, 502],
+  [Code.DataLoss, 502],
+]);
 
 export function httpStatusFromCode(code: Code): number {
   switch (code) {

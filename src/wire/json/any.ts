@@ -13,7 +13,7 @@ import {
   TimestampSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { ErrorDetailSchema } from "../../../gen/client/vega/vega_pb.js";
+import { ErrorDetailSchema } from "../../../gen/names/error-detail.js";
 import type { TypedObject } from "../../base/errors/index.js";
 import { isJsonObject } from "./json-values.js";
 

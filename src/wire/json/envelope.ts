@@ -37,7 +37,7 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
   const keys = Object.keys(json).slice(0, 8).join(", ");
   return new ProtocolError(`${summary}; it has the fields: ${keys === "" ? "none" : keys.slice(0, 100)}`, {
     advice:
-      'Each object of the stream must be {"result": ...} or {"error": ...}. Report this to the operator of the node.',
+      'Each object of the stream must be {"result": ...} or {"error": ...}. Report this to the operator of the server.',
   });
 }
 

@@ -33,14 +33,14 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
       const named = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
       throw new ProtocolError(
         `the content type of chunk ${number} must be "${mediaType}" (got ${named})${quoteBodyStart(data)}`,
-        { code: Code.Internal, advice: "Check that the URL belongs to the node: another server may have answered." },
+        { code: Code.Internal, advice: "Check the URL: another server may have answered." },
       );
     }
     empty = data.length === 0 ? empty + 1 : 0;
     if (empty > MAX_EMPTY_CHUNKS) {
       throw new ProtocolError(`the export exceeds the limit of ${MAX_EMPTY_CHUNKS} empty chunks in a row`, {
         code: Code.ResourceExhausted,
-        advice: "The node sends no more data. Try again, then use another node.",
+        advice: "The server sends no more data. Try again, then use another server.",
       });
     }
   };
@@ -56,7 +56,7 @@ export function assertDelimitedBody(header: Headers): void {
     throw new ProtocolError(
       "the response has neither a length nor an end marker, so truncation could not be detected",
       {
-        advice: "Call the node over gRPC, or configure the proxy in front of its gateway to respond with HTTP/1.1.",
+        advice: "Call the server over gRPC, or configure the proxy in front of its gateway to respond with HTTP/1.1.",
       },
     );
   }
@@ -110,5 +110,5 @@ function extension(json: JsonValue): Any {
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
 function brokenBody(summary: string): ProtocolError {
-  return new ProtocolError(summary, { advice: "The stream is unusable. Report this to the operator of the node." });
+  return new ProtocolError(summary, { advice: "The stream is unusable. Report this to the operator of the server." });
 }

@@ -193,8 +193,7 @@ function quote(chunk: Buffer, at: number): string {
 
 function malformed(summary: string, cause?: unknown): ProtocolError {
   return new ProtocolError(summary, {
-    advice:
-      "Check that the URL belongs to the node, and that `streams` matches its format: another server may have answered.",
+    advice: "Check the URL, and that `streams` matches the format of the server: another server may have answered.",
     cause,
   });
 }

@@ -33,16 +33,17 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 }
 
 /**
- * A replacer for `JSON.stringify`, for all values that this library returns. 64-bit integers become decimal strings and
- * bytes become base64, as in Protobuf's JSON. Enum values remain numbers; `messageToJson` names them.
+ * A replacer for `JSON.stringify`, for your own objects with 64-bit integers, bytes or messages; results of this library
+ * need none. 64-bit integers become decimal strings and bytes become base64, as in Protobuf's JSON. Enum values remain
+ * numbers; `messageToJson` names them.
  *
  * @param key the key of the value in its object
  * @param value the value
  * @returns a value that JSON can represent
  *
  * @example
- * const saved = await client.exportNetworkHistory(request).saveTo("archives/");
- * console.log(JSON.stringify(saved, jsonReplacer)); // fromBlock is "1"
+ * const { markets } = await client.service(TradingDataService).listMarkets({});
+ * console.log(JSON.stringify({ at: process.hrtime.bigint(), markets }, jsonReplacer));
  */
 export function jsonReplacer(this: unknown, key: string, value: unknown): unknown {
   if (typeof value === "bigint") {

@@ -211,14 +211,14 @@ function numberOfUnknown(name: string, field: DescField): number {
       `${field.name} must be the name of an enum value (got ${JSON.stringify(name.slice(0, 40))})`,
       {
         code: Code.Internal,
-        advice: "The node's response does not match its definition. Report this to the operator of the node.",
+        advice: "The server's response does not match its definition. Report this to the operator of the server.",
       },
     );
   }
   if (unknownNames.length >= MAX_UNKNOWN) {
-    throw new ProtocolError(`the node sent more than ${MAX_UNKNOWN} unknown names of enum values`, {
+    throw new ProtocolError(`the server sent more than ${MAX_UNKNOWN} unknown names of enum values`, {
       code: Code.ResourceExhausted,
-      advice: "Check that the URL belongs to the node: no version of its definitions has that many.",
+      advice: "Check the URL: no version of the definitions has that many.",
     });
   }
   const number = FIRST_UNKNOWN + unknownNames.length;
@@ -248,13 +248,13 @@ export function exactInteger(value: JsonValue, { name, scalar }: DescField): Jso
   if (typeof value === "string" && isForeignNumber(value, scalar)) {
     throw new ProtocolError(`${name} must be a decimal integer (got ${JSON.stringify(value.slice(0, 40))})`, {
       code: Code.Internal,
-      advice: "The node's response does not match its definition. Report this to the operator of the node.",
+      advice: "The server's response does not match its definition. Report this to the operator of the server.",
     });
   }
   if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
     throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which loses precision`, {
       code: Code.Internal,
-      advice: "The node must send 64-bit integers as strings. Report this to the operator of the node.",
+      advice: "The server must send 64-bit integers as strings. Report this to the operator of the server.",
     });
   }
   return value;

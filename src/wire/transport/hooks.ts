@@ -52,7 +52,7 @@ export interface WaitInfo {
   readonly method: string;
   /** The expected wait, in milliseconds. */
   readonly waitMs: number;
-  readonly reason: "the node's rate limit" | "the node refused a call" | "limits.callsPerSecond";
+  readonly reason: "the server's rate limit" | "the server refused a call" | "limits.callsPerSecond";
 }
 
 /** A call that is made again over another transport. */

@@ -68,6 +68,7 @@ export function transportOf({ unary, stream, close }: Calls): ClosableTransport 
     stream: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
       stream({ method, signal, timeoutMs, header, message, contextValues }),
     close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -35,7 +35,7 @@ import {
 } from "./call-failure.js";
 import { layered } from "./layered.js";
 import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
-import { hasSingleResponse, isReadOnly, methodName } from "./method.js";
+import { hasSingleResponse, isReadOnly, methodName, serverOf } from "./method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "./transport-types.js";
 
 /** The call that failed. */
@@ -83,12 +83,11 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     throw error;
   };
   const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
-  const failingTransport = withFailures(transport, failing, (header, contextValues) => {
+  return withFailures(transport, failing, (header, contextValues) => {
     const headers = withHeaders(endpoint.headers, exposed, header);
     contextValues && setSentTo(contextValues, sentTo);
     return headers;
   });
-  return { ...failingTransport, close: async () => transport.close?.() };
 }
 
 /** Returns a transport whose failures are the library's errors themselves, for callers. */
@@ -97,10 +96,10 @@ export function throwingOurErrors(transport: Transport, failing: CallErrorMapper
 }
 
 function withFailures(
-  transport: Transport,
+  transport: AnyTransport,
   failing: CallErrorMapper,
   headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
-): Transport {
+): ClosableTransport {
   return layered(transport, {
     async unary(call, next) {
       const fail = failing(call.method, call.signal, call.contextValues);
@@ -137,7 +136,7 @@ function outcomeUnknown(failure: TradewireError, context: CallContext): Tradewir
   }
   const { code, errorCode } = failure;
   const advice = "Check the effects of the call before you repeat it.";
-  const summary = `${failure.summary}; it is unknown whether the node executed the call`;
+  const summary = `${failure.summary}; it is unknown whether the ${serverOf(context.method)} executed the call`;
   const error = new ConnectionError(summary, { code, errorCode, advice, cause: failure, isClosed: failure.isClosed });
   return Object.assign(error, { transport: context.transport, method: context.method });
 }
@@ -239,7 +238,12 @@ function classify(reason: unknown, context: CallContext): TradewireError {
   const error = ConnectError.from(reason);
   if (error.metadata.has("grpc-status")) {
     const { isNodeStatus = false, http } = factsOf(reason);
-    return new NodeError(toErrorObject(error), { cause: reason, isRefusal: isNodeStatus, http });
+    return new NodeError(toErrorObject(error), {
+      cause: reason,
+      isRefusal: isNodeStatus,
+      http,
+      server: serverOf(context.method),
+    });
   }
   if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
     return responseError(HEADERS_TOO_LARGE, { cause: reason, notes: [context.url] });
@@ -269,7 +273,7 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
       const http = { status, location: error.metadata.get("location") };
       return new NodeError(
         { code: codeOfHttpStatus(status), message: httpText(http), details: [] },
-        { cause: error, http },
+        { cause: error, http, server: serverOf(context.method) },
       );
     }
     case "stream reset":
@@ -308,7 +312,7 @@ function unknownError(error: ConnectError, url: string): TradewireError {
       return new ProtocolError(error.rawMessage, {
         code: codeOfForeign(error.code),
         notes: [url],
-        advice: "Check that the URL belongs to the node and to this transport: another server may have answered.",
+        advice: "Check that the URL is correct, and belongs to this transport: another server may have answered.",
         cause: error,
       });
   }
@@ -326,9 +330,9 @@ function deadlineExceeded(cause: unknown, awaited?: string): ConnectionError {
     code: Code.DeadlineExceeded,
     advice: wasSent
       ? (nameOf) =>
-          `Allow more time (${nameOf("timeouts.callMs")}, ${nameOf("timeouts.idleMs")}, or the call's own), or check why the node is slow.`
+          `Allow more time (${nameOf("timeouts.callMs")}, ${nameOf("timeouts.idleMs")}, or the call's own), or check why the server is slow.`
       : (nameOf) =>
-          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), make fewer concurrent calls, or check why the node is slow.`,
+          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), make fewer concurrent calls, or check why the server is slow.`,
     connected: wasSent,
     cause,
   });

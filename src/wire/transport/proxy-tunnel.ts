@@ -124,7 +124,7 @@ function refusedByProxy(proxy: string, authority: string, status: number, hasCre
   return status >= 500
     ? proxyError(proxy, `cannot connect to ${authority} (HTTP ${status})`, {
         code: Code.Unavailable,
-        advice: "Nothing was sent. Check that the node is running, the URL and the proxy.",
+        advice: "Nothing was sent. Check that the server is running, the URL and the proxy.",
       })
     : proxyError(proxy, `refuses to connect to ${authority} (HTTP ${status})`, {
         code: Code.PermissionDenied,

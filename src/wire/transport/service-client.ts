@@ -1,9 +1,18 @@
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type {
+  DescMethod,
+  DescMethodBiDiStreaming,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { RequestError } from "../../base/errors/index.js";
 import { invalidTypeError } from "../../base/input/assert.js";
 import { type ServiceCallOptions, validateServiceOptions } from "../../base/input/call-options.js";
+import type { InitOf } from "../../base/input/init.js";
 import { parseMessageInit } from "../../base/input/message-init.js";
 import { snapshot, snapshotData } from "../../base/input/snapshot.js";
 import { linkedController } from "../../base/signal/abort.js";
@@ -13,15 +22,25 @@ import { throwingOurErrors } from "./library-errors.js";
 import { handleStream } from "./message-streams.js";
 import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
 
-/** A client of a service, with a function for each method: Connect's, whose calls have {@link ServiceCallOptions}. */
-export type ServiceClient<S extends DescService> = Client<S> & {
-  readonly [Method in keyof Client<S>]: Client<S>[Method] extends (
-    request: infer Request,
-    options?: CallOptions,
-  ) => infer Response
-    ? (request: Request, options?: ServiceCallOptions) => Response
-    : never;
+/**
+ * A client of a service, with a function for each method, as Connect's, whose calls have {@link ServiceCallOptions} and accept the
+ * names of enum values.
+ */
+export type ServiceClient<S extends DescService> = {
+  readonly [Name in keyof S["method"]]: MethodClient<S["method"][Name]>;
 };
+
+/** The function of a method. */
+type MethodClient<M extends DescMethod> =
+  M extends DescMethodUnary<infer I, infer O>
+    ? (request: InitOf<I>, options?: ServiceCallOptions) => Promise<MessageShape<O>>
+    : M extends DescMethodServerStreaming<infer I, infer O>
+      ? (request: InitOf<I>, options?: ServiceCallOptions) => AsyncIterable<MessageShape<O>>
+      : M extends DescMethodClientStreaming<infer I, infer O>
+        ? (requests: AsyncIterable<InitOf<I>>, options?: ServiceCallOptions) => Promise<MessageShape<O>>
+        : M extends DescMethodBiDiStreaming<infer I, infer O>
+          ? (requests: AsyncIterable<InitOf<I>>, options?: ServiceCallOptions) => AsyncIterable<MessageShape<O>>
+          : never;
 
 /**
  * Creates a client of a service like Connect's own, whose methods throw the library's errors. Ends a stream that is no

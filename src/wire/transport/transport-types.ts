@@ -6,8 +6,8 @@ import type { ProxyConfig } from "../config/client-config.js";
 import type { TlsSource } from "./tls-source.js";
 
 /** A Connect transport that must be closed. */
-export interface ClosableTransport extends Transport {
-  /** Closes all connections; calls in flight fail. */
+export interface ClosableTransport extends Transport, AsyncDisposable {
+  /** Closes all connections; calls in flight fail. Further calls of `close` have no effect. */
   close(): Promise<void>;
 }
 

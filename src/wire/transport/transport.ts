@@ -67,22 +67,30 @@ export interface OpenNode extends NodeMember {
   readonly url?: string;
 }
 
-const loadGrpc = lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport);
-const loadGrpcJs = lazily(async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport);
-const loadRest = lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport);
-
 /** Opens a transport to each of its nodes. */
-function openTransport(name: TransportName, options: OpenOptions): OpenNode[] {
-  const { grpc, rest } = options.config;
+type OpenTransport = (options: OpenOptions, name: TransportName) => OpenNode[];
+
+// Bundlers leave out the transports that a program does not use: each is loaded by one function only.
+const loadGrpc = /* @__PURE__ */ lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport);
+const loadGrpcJs = /* @__PURE__ */ lazily(
+  async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport,
+);
+const loadRest = /* @__PURE__ */ lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport);
+
+const openGrpc: OpenTransport = (options) => openEach("grpc", nodesOf(options.config.grpc), loadGrpc, options);
+const openGrpcJs: OpenTransport = (options) => openEach("grpc-js", nodesOf(options.config.grpc), loadGrpcJs, options);
+const openRest: OpenTransport = (options) => openEach("rest", nodesOf(options.config.rest), loadRest, options);
+
+const openAny: OpenTransport = (options, name) => {
   switch (name) {
     case "grpc":
-      return openEach(name, nodesOf(grpc), loadGrpc, options);
+      return openGrpc(options, name);
     case "grpc-js":
-      return openEach(name, nodesOf(grpc), loadGrpcJs, options);
+      return openGrpcJs(options, name);
     case "rest":
-      return openEach(name, nodesOf(rest), loadRest, options);
+      return openRest(options, name);
   }
-}
+};
 
 function openEach<Node extends GrpcConfig | RestConfig>(
   name: TransportName,
@@ -131,13 +139,15 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
     return send(transport);
   }
 
+  const close = async () => {
+    isClosed = true;
+    await current?.close();
+  };
   return {
     unary: (...given) => call((transport) => transport.unary(...given)),
     stream: (...given) => call((transport) => transport.stream(...given)),
-    async close() {
-      isClosed = true;
-      await current?.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -161,6 +171,15 @@ export function createTransport(
   options: TransportOptions = {},
   gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
 ): ClosableTransport {
+  return composeTransport(openAny, config, options, gateOf);
+}
+
+function composeTransport(
+  open: OpenTransport,
+  config: Config,
+  options: TransportOptions,
+  gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
+): ClosableTransport {
   assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
   const { interceptors = [], hooks, registry } = options;
   assertArray("interceptors", interceptors, "an array of Connect interceptors");
@@ -170,7 +189,7 @@ export function createTransport(
   const { timeouts, retry } = config;
   const isolated = isolateHooks(hooks ?? {});
   const endpoint = mainEndpoint(config);
-  const nodes = openNodes(config, isolated, registry);
+  const nodes = openNodes(open, config, isolated, registry);
   const withDeadline = limited(overNodes(nodes, config, isolated, gateOf?.(nodes)), {
     url: endpoint.url,
     timeouts,
@@ -189,7 +208,11 @@ export function createTransport(
  * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
  */
 export function failingCall(config: Config): CallErrorMapper {
-  const { name: transport, url } = mainEndpoint(config);
+  return failingOver(mainEndpoint(config));
+}
+
+/** Returns the function that converts the failure of a call over a transport to one of the library's errors. */
+export function failingOver({ name: transport, url }: Endpoint): CallErrorMapper {
   return (method, signal) => {
     const caller = recordCaller();
     return (reason) => {
@@ -211,7 +234,7 @@ function mainEndpoint(config: Config): Endpoint {
   return { name, url: firstUrl(config) ?? name };
 }
 
-function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {
+function openNodes(open: OpenTransport, config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {
   const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
   const paces = new Map<string, Pace>();
   const paceOf = (host: string) => {
@@ -221,7 +244,7 @@ function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined)
   };
   return transportsOf(config.transport).flatMap((each): OpenNode[] => {
     if (typeof each === "string") {
-      return openTransport(each, { config, paceOf, types });
+      return open({ config, paceOf, types }, each);
     }
     const { name, transport } = each;
     const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(name), () => true);
@@ -287,7 +310,7 @@ export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "co
  */
 export function createRestTransport(options: RestTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: rest } = splitOptions(options);
-  return createTransport(readConfig({ ...shared, transport: "rest", rest }), observed);
+  return composeTransport(openRest, readConfig({ ...shared, transport: "rest", rest }), observed);
 }
 
 /**
@@ -304,7 +327,7 @@ export function createRestTransport(options: RestTransportOptions): ClosableTran
  */
 export function createGrpcTransport(options: GrpcTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: grpc } = splitOptions(options);
-  return createTransport(readConfig({ ...shared, transport: "grpc", grpc }), observed);
+  return composeTransport(openGrpc, readConfig({ ...shared, transport: "grpc", grpc }), observed);
 }
 
 /**
@@ -321,7 +344,7 @@ export function createGrpcTransport(options: GrpcTransportOptions): ClosableTran
  */
 export function createGrpcJsTransport(options: GrpcJsTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: grpc } = splitOptions(options);
-  return createTransport(readConfig({ ...shared, transport: "grpc-js", grpc }), observed);
+  return composeTransport(openGrpcJs, readConfig({ ...shared, transport: "grpc-js", grpc }), observed);
 }
 
 /** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */

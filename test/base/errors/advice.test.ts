@@ -82,7 +82,7 @@ it("a redirect is not followed, and may be one to a login", async () => {
   await expect(ask({ url: server.url })).rejects.toMatchObject({
     summary: `the node answered UNKNOWN: HTTP 302, a redirect to "${location}", which is not followed`,
     advice:
-      "If the redirect leads to the node, use its target as the URL. If it leads to a login page, set the required credentials.",
+      "If the redirect leads to the server, use its target as the URL. If it leads to a login page, set the required credentials.",
   });
 });
 

@@ -70,6 +70,11 @@ const calls: Record<string, (client: Client) => Promise<unknown>> = {
   networkParameter: (client) => client.networkParameter("a"),
   listStopOrders: (client) => client.listStopOrders(),
   stopOrders: (client) => read(client.stopOrders()),
+  orders: (client) => read(client.orders()),
+  trades: (client) => read(client.trades()),
+  positions: (client) => read(client.positions()),
+  accounts: (client) => read(client.accounts()),
+  markets: (client) => read(client.markets()),
   stopOrder: (client) => client.stopOrder(id),
   transactionResults: (client) => read(client.transactionResults({}, { reconnect })),
   marketUnits: (client) => client.marketUnits(id),
@@ -83,10 +88,10 @@ const calls: Record<string, (client: Client) => Promise<unknown>> = {
   "submitTransaction, executed": async (client) =>
     client.submitTransaction({ tx: await transaction }, { until: "executed" }),
   outcome: (client) => client.outcome(id, { signal: AbortSignal.abort() }),
-  orders: async (client) => {
+  intents: async (client) => {
     await using journal = await openFileJournal(join(folder, "orders.journal"));
-    await using orders = client.orders({ signer: await signer, journal });
-    await orders.submit(command, { id: "a", validForBlocks: 20 });
+    await using intents = client.intents({ signer: await signer, journal });
+    await intents.submit(command, { id: "a", validForBlocks: 20 });
   },
   leases: async (client) => {
     await using leases = client.leases({ signer: await signer, leaseMs: 15_000 });

@@ -40,14 +40,11 @@ it.each<[string, () => unknown]>([
   ['unknown option "tiemoutMs" in options\nDid you mean timeoutMs?', () => client.lastBlockHeight({ tiemoutMs: 1 })],
   ['unknown option "headrs" in options\nDid you mean headers?', () => client.stopOrder(ID, { headrs: {} })],
   ['unknown option "pagSize" in options\nDid you mean pageSize?', () => client.networkParameters({ pagSize: 1 })],
-  ['unknown option "statuses" in options\nValid options: ', () => client.stopOrders({ statuses: ["PENDING"] })],
-  [
-    'unknown field "statusses" in filter\nDid you mean statuses?',
-    () => client.stopOrders({ filter: { statusses: [] } }),
-  ],
+  ['unknown option "statuses" in options\nValid options: ', () => client.stopOrders({}, { statuses: ["PENDING"] })],
+  ['unknown field "statusses" in filter\nDid you mean statuses?', () => client.stopOrders({ statusses: [] })],
   [
     'unknown field "start" in dateRange\nDid you mean startTimestamp?',
-    () => client.stopOrders({ filter: { dateRange: { start: 1n } } }),
+    () => client.listStopOrders({ filter: { dateRange: { start: 1n } } }),
   ],
   [
     'unknown field "frist" in pagination\nDid you mean first?',
@@ -148,11 +145,11 @@ describe("JSON.stringify", () => {
   afterAll(() => typed.close());
 
   it("writes records, with enum values by their names and 64-bit integers as text", async () => {
-    for await (const record of typed.stopOrders({ filter: { statuses: ["PENDING"] }, limit: 1 })) {
+    for await (const record of typed.records(TradingDataService.method.listStopOrders, {}, { limit: 1 })) {
       expect(JSON.parse(JSON.stringify(record))).toMatchObject({
         cursor: record.cursor,
         node: {
-          stopOrder: { status: "STATUS_PENDING", createdAt: String(record.node.stopOrder.createdAt) },
+          stopOrder: { status: expect.stringMatching(/^STATUS_/), createdAt: String(record.node.stopOrder?.createdAt) },
           submission: { size: String(record.node.submission?.size) },
         },
       });

@@ -138,7 +138,11 @@ it.each<[string | undefined, string[], RegExp]>([
   ['{"pagination":{"fi\\u0072st":1,"first":2}}', [], /the name "first" occurs twice/],
   [undefined, ['pagination={"first":1,"first":2}'], /^--set .*: the name "first" occurs twice/],
   ['{"filter":{"liveOnly":true,"live_only":false}}', [], /liveOnly and live_only are the same field/],
-  ['{"filter":{"statuses":["STATUS_X"]}}', [], /cannot decode .*"STATUS_X"/],
+  [
+    '{"filter":{"statuses":["STATUS_X"]}}',
+    [],
+    /the request, filter, statuses must be a value of vega\.StopOrder\.Status \(got "STATUS_X"\)/,
+  ],
   [
     undefined,
     ["pagination.frist=1"],
@@ -151,7 +155,7 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["filter.statuses=PENDNG"],
-    /must be a value of vega\.StopOrder\.Status \(got "PENDNG"\)\nDid you mean STATUS_PENDING\? Valid names: /,
+    /must be a value of vega\.StopOrder\.Status \(got "PENDNG"\)\nDid you mean PENDING\? Valid values: UNSPECIFIED, PENDING, /,
   ],
   [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nSet the complete field/],
   [undefined, ["filter.liveOnly.x=1"], /live_only has no fields of its own/],

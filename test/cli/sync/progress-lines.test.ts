@@ -19,9 +19,9 @@ const error = new ConnectionError("the node\u0007 is away", { code: Code.Unavail
 
 it("has a line for each table and one for all, with bars as long as each other", () => {
   expect(linesOf([planned(4, { trades: 1, orders: 4 })])).toEqual([
-    `trades      [${"=".repeat(10)}>${" ".repeat(29)}]  1/4     10 rows   0.0 MB/s`,
-    `orders      [${"=".repeat(40)}]  4/4     40 rows                    done`,
-    `all tables  [${"=".repeat(25)}>${" ".repeat(14)}]  5/8     50 rows   0.0 MB/s`,
+    `trades      [${"=".repeat(10)}>${" ".repeat(29)}]  1/4     10 rows   0.0 MiB/s`,
+    `orders      [${"=".repeat(40)}]  4/4     40 rows                     done`,
+    `all tables  [${"=".repeat(25)}>${" ".repeat(14)}]  5/8     50 rows   0.0 MiB/s`,
   ]);
 });
 

@@ -1,6 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { CanceledError, ConnectionError, type ListOptions, ProtocolError, type StopOrderRecord } from "tradewire";
+import {
+  CanceledError,
+  ConnectionError,
+  type ListOptions,
+  ProtocolError,
+  type StopOrderRecord,
+  type UnitsRecord,
+} from "tradewire";
 import type {
   ListStopOrdersRequest,
   StopOrderConnectionSchema,
@@ -65,11 +72,11 @@ function answer(answers: Record<string, Connection | undefined>): void {
 }
 
 /** The identifiers that come, and what ends them. */
-async function outcome(way: (typeof ways)[number], options: ListOptions<StopOrderRecord> = {}) {
+async function outcome(way: (typeof ways)[number], options: ListOptions<UnitsRecord<StopOrderRecord>> = {}) {
   const ids: string[] = [];
   const reason = await failureOf(async () => {
-    for await (const { node: record } of clients[way].stopOrders(options)) {
-      ids.push(record.stopOrder.id);
+    for await (const { stopOrder } of clients[way].stopOrders({}, options)) {
+      ids.push(stopOrder.id);
     }
   });
   return { ids, reason };
@@ -127,8 +134,8 @@ describe.each(ways)("records over %s", (way) => {
       [],
       "the node sent a record without a cursor",
     ],
-    ["gives no page", {}, [], "the response contains no page"],
-    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the response contains no page"],
+    ["gives no page", {}, [], "the node sent a response without a page"],
+    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the node sent a response without a page"],
   ])("end with an error where the node %s", async (_, answers, wanted, summary) => {
     answer(answers);
     const { ids, reason } = await outcome(way);
@@ -168,14 +175,14 @@ describe.each(ways)("records over %s", (way) => {
   it("that came twice are told, and given", async () => {
     answer({ "": page(["1", "2"], "c2"), c2: page(["2", "3"]) });
     const twice: string[] = [];
-    const records = clients[way].stopOrders({ onDuplicate: (record) => twice.push(record.node.stopOrder.id) });
-    expect((await collect(records)).map((record) => record.node.stopOrder.id)).toEqual(["1", "2", "2", "3"]);
+    const records = clients[way].stopOrders({}, { onDuplicate: ({ stopOrder }) => twice.push(stopOrder.id) });
+    expect((await collect(records)).map(({ stopOrder }) => stopOrder.id)).toEqual(["1", "2", "2", "3"]);
     expect(twice).toEqual(["2"]);
   });
 
   it("are asked for as far as the limit goes", async () => {
     answer({ "": page(["1", "2"], "c2"), c2: page(["3", "4"], "c4") });
-    const records = await collect(clients[way].stopOrders({ limit: 3, pageSize: 2 }));
+    const records = await collect(clients[way].stopOrders({}, { limit: 3, pageSize: 2 }));
     expect(records.map(({ cursor }) => cursor)).toEqual(["c1", "c2", "c3"]);
     expect(requests.map(({ pagination }) => pagination?.first)).toEqual([2, 1]);
   });
@@ -221,7 +228,7 @@ describe.each(ways)("records over %s", (way) => {
     const controller = new AbortController();
     const seen: string[] = [];
     const reason = await failureOf(async () => {
-      for await (const { cursor } of clients[way].stopOrders({ signal: controller.signal })) {
+      for await (const { cursor } of clients[way].stopOrders({}, { signal: controller.signal })) {
         seen.push(cursor);
         controller.abort();
       }
@@ -264,8 +271,8 @@ it("a connection lost between pages is told after the records that came", async 
   const client = clientsOf(brief).grpc;
   const ids: string[] = [];
   const reason = await failureOf(async () => {
-    for await (const { node: record } of client.stopOrders()) {
-      ids.push(record.stopOrder.id);
+    for await (const { stopOrder } of client.stopOrders()) {
+      ids.push(stopOrder.id);
     }
   });
   expect(reason).toBeInstanceOf(ConnectionError);

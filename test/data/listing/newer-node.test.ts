@@ -52,12 +52,12 @@ describe.each(["grpc with JSON", "rest"] as const)("what only a newer node knows
         ? createClient({ transport: "rest", rest: { url: http.url } })
         : createClient({ transport: "grpc", grpc: { url: grpc.url, codec: "json" } });
     const records = await collect(client.stopOrders());
-    expect(records.map(({ node }) => enumName(StopOrder_StatusSchema, node.stopOrder.status))).toEqual([
+    expect(records.map(({ stopOrder }) => enumName(StopOrder_StatusSchema, stopOrder.status))).toEqual([
       "STATUS_FROZEN",
       "STATUS_PENDING",
     ]);
-    expect(enumName(SideSchema, records[0]?.node.submission?.side ?? 0)).toBe("SIDE_BOTH");
-    expect(records[0]?.node.submission?.size).toBe(3n);
+    expect(enumName(SideSchema, records[0]?.submission?.side ?? 0)).toBe("SIDE_BOTH");
+    expect(records[0]?.submission?.size).toBe(3n);
   });
 });
 
@@ -80,10 +80,10 @@ describe.each(["grpc", "grpc-js"] as const)("what only a newer node knows, over 
     };
     await using client = createClient({ transport, grpc: { url: grpc.url } });
     const [record] = await collect(client.stopOrders());
-    expect(record?.node.stopOrder.status).toBe(77);
-    expect(enumName(StopOrder_StatusSchema, record?.node.stopOrder.status ?? 0)).toBe("77");
-    expect(record?.node.submission?.side).toBe(9);
-    const unknown = record?.node.stopOrder.$unknown?.map((field) => [field.no, new BinaryReader(field.data).string()]);
+    expect(record?.stopOrder.status).toBe(77);
+    expect(enumName(StopOrder_StatusSchema, record?.stopOrder.status ?? 0)).toBe("77");
+    expect(record?.submission?.side).toBe(9);
+    const unknown = record?.stopOrder.$unknown?.map((field) => [field.no, new BinaryReader(field.data).string()]);
     expect(unknown).toEqual([[200, "cold"]]);
   });
 });

@@ -4,12 +4,12 @@ import { describe, expect, it } from "@jest/globals";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
-import { connectionOf, pages } from "../../../src/data/listing/paging-method.js";
+import { connectionOf, hasPages } from "../../../src/data/listing/paging-method.js";
 
 const methods = [TradingDataService, CoreService, CoreStateService].flatMap((service) => service.methods);
 const isUnary = (each: (typeof methods)[number]): each is (typeof methods)[number] & DescMethodUnary =>
   each.methodKind === "unary";
-const paging = methods.filter(pages).filter(isUnary);
+const paging = methods.filter(hasPages).filter(isUnary);
 
 describe("the methods of the network", () => {
   const asks = methods.filter(({ input }) =>
@@ -46,6 +46,8 @@ describe("methods of other definitions", () => {
     label: repeated ? "LABEL_REPEATED" : "LABEL_OPTIONAL",
   });
   const page = [field("items", 1, ".foreign.Items"), field("note", 2, "TYPE_STRING")];
+  const token = (number: number) => field("next_page_token", number, "TYPE_STRING");
+  const texts = (number: number) => [field("unreachable", number, "TYPE_STRING", true)];
   const definitions = {
     name: "foreign.proto",
     package: "foreign",
@@ -64,6 +66,19 @@ describe("methods of other definitions", () => {
       { name: "One", field: page },
       { name: "Two", field: [...page, field("others", 3, ".foreign.Items")] },
       { name: "None", field: [field("bares", 1, ".foreign.Bares")] },
+      { name: "ByTokens", field: [field("page_size", 1, "TYPE_INT32"), field("page_token", 2, "TYPE_STRING")] },
+      { name: "ByToken", field: [field("page_token", 1, "TYPE_STRING")] },
+      { name: "List", field: [...texts(3), field("items", 1, ".foreign.Item", true), token(2)] },
+      {
+        name: "Lists",
+        field: [field("items", 1, ".foreign.Item", true), field("more", 3, ".foreign.Bare", true), token(2)],
+      },
+      {
+        name: "Mixed",
+        field: [field("more", 3, ".foreign.Bare", true), field("items", 1, ".foreign.Item", true), token(2)],
+      },
+      { name: "Texts", field: [...texts(1), token(2)] },
+      { name: "Tokenless", field: [field("items", 1, ".foreign.Item", true)] },
     ],
     service: [
       {
@@ -73,6 +88,12 @@ describe("methods of other definitions", () => {
           { name: "Skips", inputType: ".foreign.ByOffsets", outputType: ".foreign.One" },
           { name: "Both", inputType: ".foreign.ByCursors", outputType: ".foreign.Two" },
           { name: "Texts", inputType: ".foreign.ByCursors", outputType: ".foreign.None" },
+          { name: "Lists", inputType: ".foreign.ByTokens", outputType: ".foreign.Lists" },
+          { name: "FitsTokens", inputType: ".foreign.ByTokens", outputType: ".foreign.List" },
+          { name: "Sizeless", inputType: ".foreign.ByToken", outputType: ".foreign.List" },
+          { name: "Tokenless", inputType: ".foreign.ByTokens", outputType: ".foreign.Tokenless" },
+          { name: "Listless", inputType: ".foreign.ByTokens", outputType: ".foreign.Texts" },
+          { name: "Mixed", inputType: ".foreign.ByTokens", outputType: ".foreign.Mixed" },
           { name: "Streams", inputType: ".foreign.ByCursors", outputType: ".foreign.One", serverStreaming: true },
         ],
       },
@@ -86,15 +107,34 @@ describe("methods of other definitions", () => {
     ["Both", "its response foreign.Two contains more than one connection, items and others"],
     ["Texts", "its response foreign.None contains no connection (edges with cursors, and page_info)"],
     ["Streams", "it returns a stream"],
+    ["Sizeless", "its request foreign.ByToken does not have both a string page_token and an int32 page_size"],
+    ["Tokenless", "its response foreign.Tokenless has no string next_page_token"],
+    ["Listless", "its response foreign.Texts has no list of messages"],
+    [
+      "Mixed",
+      "its response foreign.Mixed has several lists, more and items, and the first does not have the lowest number",
+    ],
   ])("%s is refused by what it lacks", (name, lacking) => {
     const found = service?.methods.find((each) => each.name === name);
     expect(found).toBeDefined();
     expect(() => found && connectionOf(found)).toThrow(`foreign.Service/${name} has no pages: ${lacking}`);
-    expect(() => found && connectionOf(found)).toThrow("use a method of foreign.Service that has pages: Fits.");
+    expect(() => found && connectionOf(found)).toThrow(
+      "use a method of foreign.Service that has pages: Fits, Lists, FitsTokens.",
+    );
   });
 
   it("page where they have what it takes", () => {
     const fits = service?.methods.find(({ name }) => name === "Fits");
     expect(fits && connectionOf(fits)).toMatchObject({ field: { name: "items" }, node: { typeName: "foreign.Item" } });
+  });
+
+  // https://google.aip.dev/158 and https://google.aip.dev/client-libraries/4233: the only list of messages, or the first.
+  it.each(["FitsTokens", "Lists"])("page by the tokens of AIP-158: %s", (name) => {
+    const found = service?.methods.find((each) => each.name === name);
+    expect(found && connectionOf(found)).toMatchObject({
+      by: "tokens",
+      field: { name: "items" },
+      node: { typeName: "foreign.Item" },
+    });
   });
 });

@@ -1,11 +1,21 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { Client, ListedRecord } from "tradewire";
+import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { type Client, type ListedRecord, records } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { StakeLinking } from "tradewire/gen/vega/events/v1/events_pb.js";
 import type { Order } from "tradewire/gen/vega/vega_pb.js";
 
 const { method } = TradingDataService;
+
+type Book = Message<"library.Book"> & { readonly title: string };
+type Request = Message<"library.Request"> & { readonly pageSize: number; readonly pageToken: string };
+type Response = Message<"library.Response"> & { books: Book[]; unreachable: string[]; nextPageToken: string };
+/** A service with the pages of AIP-158, and a method that lacks their token. */
+declare const library: GenService<{
+  listBooks: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Response> };
+  getBook: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Book> };
+}>;
 
 /** Is never run: the compiler holds these to their types. */
 export async function heldByCompiler(client: Client): Promise<void> {
@@ -27,5 +37,8 @@ export async function heldByCompiler(client: Client): Promise<void> {
   client.pages(CoreService.method.lastBlockHeight);
   // @ts-expect-error This method streams.
   client.records(method.observeOrders);
-  void [orders, untold, trades];
+  const books: AsyncIterable<ListedRecord<Book>> = records(client.transport, library.method.listBooks, { pageSize: 2 });
+  // @ts-expect-error This answer has no page token.
+  records(client.transport, library.method.getBook);
+  void [orders, untold, trades, books];
 }

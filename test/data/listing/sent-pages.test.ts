@@ -7,13 +7,15 @@ it("a listing keeps no cursor, however long the node makes them", async () => {
   const cursor = (page: number) => `${page} `.padEnd(cursorBytes, "x");
   let count = 0;
   const source = {
+    by: "cursors",
+    server: "node",
     async fetchPage() {
       count += 1;
       const endCursor = Buffer.from(cursor(count)).toString();
       return { edges: [{ cursor: String(count), node: {} }], pageInfo: { hasNextPage: true, endCursor } };
     },
     idOf: ({ cursor }: { readonly cursor: string }) => cursor,
-  };
+  } as const;
   const pages = sentPages(source, { limit: 1000 })[Symbol.asyncIterator]();
   await pages.next();
   const before = usedMemory();

@@ -45,7 +45,7 @@ describe("a pipe", () => {
     expect(error).toBeInstanceOf(FileError);
     expect(error).toMatchObject({
       code: Code.NotFound,
-      message: `${missing}: file not found\nCheck the path.\nFor details, run: npx tradewire explain TW_FILE_NOT_FOUND`,
+      message: `${missing}: file not found\nCheck the path.`,
     });
   });
 });

@@ -9,7 +9,7 @@ describe("an error for an archive", () => {
     const errors: readonly [ProtocolError, Code, string, RegExp][] = [
       [corrupt("it is", cause), Code.DataLoss, "the archive is corrupt: it is", /\nExport again\. If it fails again/],
       [refused("it is"), Code.DataLoss, "the archive is rejected: it is", /\nNo export looks like this/],
-      [tooLarge("it is", "Raise."), Code.ResourceExhausted, "the archive is too large: it is", /\nRaise\.\n/],
+      [tooLarge("it is", "Raise."), Code.ResourceExhausted, "the archive is too large: it is", /\nRaise\.$/],
       [
         truncated(7),
         Code.DataLoss,

@@ -61,7 +61,7 @@ function listing({ tracker, transport, random, client, publicKey }) {
   return tracker.call("listing", transport, random.between(5000, 30_000), async (signal) => {
     const listings = [
       () => client.networkParameters({ signal, pageSize: 20 }),
-      () => client.stopOrders({ signal, pageSize: 2500 }),
+      () => client.stopOrders({}, { signal, pageSize: 2500 }),
       () => client.records(listTrades, {}, { signal, pageSize: 500, limit: 3000 }),
       () => client.records(listOrders, { filter: { partyIds: [publicKey] } }, { signal, pageSize: 200 }),
       () => client.pages(listMarkets, {}, { signal, pageSize: 5 }),

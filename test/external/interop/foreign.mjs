@@ -87,7 +87,7 @@ async function* given(inputs, signal, limit) {
 export function commandOf(root, setUp, { environment = {}, header } = {}) {
   async function command(...args) {
     const { grpcUrl, restUrl } = await setUp();
-    const more = ["--grpc-url", grpcUrl, "--rest-url", restUrl, "--json"];
+    const more = ["--grpc-url", grpcUrl, "--rest-url", restUrl];
     return finish(process.execPath, [join(root, "dist/src/cli/main.js"), ...args, ...more], {
       env: { TRADEWIRE_RETRY_TRIES: "1", ...environment },
     });
@@ -105,8 +105,8 @@ export function commandOf(root, setUp, { environment = {}, header } = {}) {
     if (code === 0) {
       return { answers: pick(answers) };
     }
-    const { error } = answers.pop() ?? {};
-    return { answers, error: { code: error?.code, message: error?.message } };
+    const [, message, name] = /^tradewire: ((?:the node answered (\w+))?.*)$/m.exec(err) ?? [];
+    return { answers, error: { code: name, message } };
   }
 
   return { command, call };

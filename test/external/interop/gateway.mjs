@@ -47,13 +47,12 @@ const FAILING = [
 ];
 
 const STOP_ORDERS = [
-  { pageSize: 100, limit: 250 },
-  {
-    pageSize: 7,
-    limit: 20,
-    filter: { statuses: ["PENDING", "TRIGGERED"], marketIds: [market], dateRange: { startTimestamp: 0n } },
-  },
-  { limit: 20, filter: { liveOnly: true, expiryStrategies: ["CANCELS", "SUBMIT"] } },
+  [{}, { pageSize: 100, limit: 250 }],
+  [
+    { statuses: ["PENDING", "TRIGGERED"], markets: [market], since: 0n },
+    { pageSize: 7, limit: 20 },
+  ],
+  [{ live: true, expiryStrategies: ["CANCELS", "SUBMIT"] }, { limit: 20 }],
 ];
 
 export function gatewayCases({ node, folder, tools, clients, onEnd }) {
@@ -90,7 +89,7 @@ export function gatewayCases({ node, folder, tools, clients, onEnd }) {
     const lists = (client) => [
       client.listSegments(),
       all(client.networkParameters({ pageSize: 7, newestFirst: false })),
-      ...STOP_ORDERS.map((request) => all(client.stopOrders(request))),
+      ...STOP_ORDERS.map((given) => all(client.stopOrders(...given))),
     ];
     assert.deepEqual(plain(await Promise.all(lists(rest))), plain(await Promise.all(lists(grpc))));
   }

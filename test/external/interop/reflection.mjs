@@ -46,7 +46,7 @@ export function reflectionCases({ root, folder, node, tools, clients: { grpc } }
       await grpcurl("-max-msg-sz", "8000000", "-d", trades, host, `${METHOD}/ExportNetworkHistory`),
     );
     const archive = join(folder, "captured.zip");
-    await run(process.execPath, [join(root, "dist/src/cli/main.js"), "assemble", capture, "--out", archive]);
+    await run(process.execPath, [join(root, "dist/src/cli/main.js"), "assemble", capture, "--to", archive]);
     const exported = grpc.exportNetworkHistory({ table: "trades", ...range });
     const { sha256: saved } = await exported.saveTo(join(folder, "uncaptured.zip"));
     const hash = await run("sha256sum", [archive]);

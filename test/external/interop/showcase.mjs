@@ -125,7 +125,7 @@ export function showcaseCases({ root, tools, onEnd }) {
     [
       "gapic-showcase: methods --reflection lists its services",
       async () => {
-        const { methods } = JSON.parse((await command("methods", "google.showcase", "--reflection")).out);
+        const { methods } = JSON.parse((await command("methods", "google.showcase", "--reflection", "--json")).out);
         assert.ok(methods.length > 40);
         assert.ok(methods.some(({ name, http }) => name.endsWith("Compliance/RepeatDataBody") && http.length === 1));
       },

@@ -119,8 +119,8 @@ it("gets units from those of a worker's nodes that have them", async () => {
   expect(plans.at(-1)).toMatchObject({
     history: { segments: { length: 4 } },
     tables: [
-      { table: "trades", units: 4n, missing: 0n },
-      { table: "blocks", units: 4n, missing: 0n },
+      { table: "trades", units: 4, missing: 0n },
+      { table: "blocks", units: 4, missing: 0n },
     ],
   });
   expect(events.filter((event) => event.kind === "idle")).toContainEqual({ kind: "idle", againMs: TIMINGS.listingMs });
@@ -152,7 +152,7 @@ it("lists its node again at once for a unit that is new, and waits for no planne
   await eventually(() => events.length > 0);
   expect(events[0]).toMatchObject({
     kind: "waiting",
-    error: { message: expect.stringMatching(/^postgres:\/\/.* has no queue yet\n/) },
+    error: { message: expect.stringMatching(/^postgres:\/\/.* has no queue yet$/m) },
   });
   const following = { ...planning, follow: true, pollMs: 100, sink: sink(), signal: stop.signal };
   const planner = queueSync(growing.node, following);

@@ -78,11 +78,11 @@ it("shows each row once to those who read while files are joined, or fails for t
       await readOnce(path, 40 * ROWS);
       const found = await verifySync(parquetSink(path)).catch((reason: unknown) => reason);
       expect(found).toMatchObject(
-        found instanceof Error ? { name: "SinkError", code: 10 } : { rows: 4000n, unsound: 0n },
+        found instanceof Error ? { name: "SinkError", code: 10 } : { rows: 4000n, unsound: 0 },
       );
       await compactParquet(path);
       expect(await count(path)).toEqual([["4000", "4000"]]);
-      expect(await verifySync(parquetSink(path))).toMatchObject({ units: 1n, rows: 4000n, unsound: 0n, gaps: [] });
+      expect(await verifySync(parquetSink(path))).toMatchObject({ units: 1, rows: 4000n, unsound: 0, gaps: [] });
       expect(await filesIn(path)).toEqual(["data/table=orders/from=0000000001/0000000001-0000000400.parquet"]);
       expect(await readdir(join(path, "_tradewire", "pending"))).toEqual([]);
     }
@@ -121,7 +121,7 @@ it.each([
     await expect(verifySync(parquetSink(path))).rejects.toMatchObject({ name: "SinkError", code: 10 });
     expect(await compactParquet(path)).toEqual({ joined: 0, files: 0, rows: 0n, busy: 0 });
     expect(await count(path)).toEqual([["6", "6"]]);
-    expect(await verifySync(parquetSink(path))).toMatchObject({ units: 1n, rows: 6n, unsound: 0n, gaps: [] });
+    expect(await verifySync(parquetSink(path))).toMatchObject({ units: 1, rows: 6n, unsound: 0, gaps: [] });
     expect(await filesIn(path)).toHaveLength(1);
   });
 });

@@ -126,7 +126,7 @@ it("has nothing but Parquet files beside those of its own, and goes on with fold
     await writeFile(layoutOf(path).about, '{"format":2,"chain_id":"chain"}\n');
     await load(2);
     expect(await readdir(path)).toEqual(["_tradewire", "table=blocks"]);
-    expect(await verifySync(parquetSink(path))).toMatchObject({ units: 2n, rows: 2n, unsound: 0n });
+    expect(await verifySync(parquetSink(path))).toMatchObject({ units: 2, rows: 2n, unsound: 0 });
     expect(await compactParquet(path)).toMatchObject({ joined: 2, files: 1 });
     expect(await filesIn("table=blocks")).toEqual(["0000000001-0000000020.parquet"]);
   });

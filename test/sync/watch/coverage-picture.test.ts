@@ -134,6 +134,7 @@ function sinkOf(ledger: readonly LedgerEntry[]): Sink {
     async *entries(table: TableName) {
       yield* ledger.filter((entry) => entry.table === table);
     },
+    async close() {},
     async [Symbol.asyncDispose]() {},
   };
 }

@@ -70,8 +70,8 @@ async function holdingSigner() {
 /** All stop orders of the signer, however they stand, newest first. */
 async function stopsOf({ client, signer }: Pick<Started, "client" | "signer">) {
   const found = [];
-  for await (const { node } of client.stopOrders({ filter: { partyIds: [signer.publicKey] } })) {
-    found.push(node);
+  for await (const record of client.stopOrders({ parties: [signer.publicKey] })) {
+    found.push(record);
   }
   return found;
 }
@@ -190,11 +190,11 @@ describe("a position", () => {
     await eventually(() => isCovered(started));
     leases.setTrigger(openMarket, { risesAbove: "1000000000" });
     await passes(started, 2 * TIMES.renewEveryMs);
-    await eventually(async () => (await pendingStops(started))[0]?.stopOrder.trigger.value === "1000000000");
+    await eventually(async () => String((await pendingStops(started))[0]?.stopOrder.trigger.value) === "1000000000");
     await trade(started, -4n);
     await eventually(() => isCovered(started) && marketOf(started)?.openVolume === -2n);
     const [stop] = await pendingStops(started);
-    expect(stop?.stopOrder.trigger.value).toHaveLength(41); // A price that no market reaches.
+    expect(String(stop?.stopOrder.trigger.value)).toHaveLength(41); // A price that no market reaches.
     expect(events.filter(({ kind }) => kind === "positionClosing")).toEqual([]);
   });
 

@@ -51,9 +51,9 @@ describe("the types of events", () => {
   });
 
   test.each([
-    ["ordr", 'types[0] must be an event type (got "ordr")', "Did you mean order? docs/live.md lists all types."],
-    ["Trade", 'types[0] must be an event type (got "Trade")', "Did you mean trade? docs/live.md lists all types."],
-    ["toString", 'types[0] must be an event type (got "toString")', expect.stringContaining("docs/live.md")],
+    ["ordr", 'types[0] must be an event type (got "ordr")', "Did you mean order? live.md in the documentation lists all types."],
+    ["Trade", 'types[0] must be an event type (got "Trade")', "Did you mean trade? live.md in the documentation lists all types."],
+    ["toString", 'types[0] must be an event type (got "toString")', expect.stringContaining("live.md in the documentation")],
   ])("%s is none", (name, summary, advice) => {
     expect(() => parseEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
   });

@@ -251,8 +251,8 @@ describe("what cannot be right", () => {
   it("is a cursor of another table, and one behind more rows than there are", async () => {
     const [item] = (await taken(follow(node, {}, { toBlock: 10 }))).values;
     expect(() => createFollowing(node).follow({ table: "trades" }, { cursor: item?.cursor })).toThrow(
-      /^the cursor belongs to the table blocks, not to trades\n/,
+      /^the cursor belongs to the table blocks, not to trades$/m,
     );
-    expect(() => item?.cursorAfter(6)).toThrow(/^count must be a whole number of rows from 0 to 5 \(got 6\)\n/);
+    expect(() => item?.cursorAfter(6)).toThrow(/^count must be a whole number of rows from 0 to 5 \(got 6\)$/m);
   });
 });

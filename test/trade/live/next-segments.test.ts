@@ -66,7 +66,7 @@ describe("the segments that come next", () => {
   it("are refused where they begin behind the first block", () => {
     const error = errorOf(segments(3, 5), { ...nothing, fromBlock: 20n });
     expect(error).toBeInstanceOf(RequestError);
-    expect(error.message).toMatch(/^fromBlock 20 is before the first block of the node's history, 21\n/);
+    expect(error.message).toMatch(/^fromBlock 20 is before the first block of the node's history, 21$/m);
   });
 
   const off = { fromHeight: 36n, toHeight: 45n };
@@ -98,6 +98,6 @@ describe("the segments that come next", () => {
   it("are refused where they are of another chain", () => {
     const other = { chainId: "chain-2" };
     const error = errorOf(segments(1, 4, { 1: other, 2: other, 3: other, 4: other }), behind(3));
-    expect(error.message).toMatch(/^the node is on chain "chain-2", but the cursor belongs to chain "chain-1"\n/);
+    expect(error.message).toMatch(/^the node is on chain "chain-2", but the cursor belongs to chain "chain-1"$/m);
   });
 });

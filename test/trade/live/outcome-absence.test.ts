@@ -188,12 +188,12 @@ test("a stop order on an unknown market has failed, for all who ask", async () =
   const folder = await mkdtemp(join(tmpdir(), "tradewire-absence-"));
   try {
     await using journal = await openFileJournal(join(folder, "orders.journal"));
-    await using orders = client.orders({ signer, journal });
+    await using intents = client.intents({ signer, journal });
     const command = stopOrder("9000001", "ab".repeat(32));
     const { outcome, transaction } = await client.sendCommand(command, { signer, until: "executed" });
     const failed = { status: "failed", evidence: "absence" };
     expect(outcome).toMatchObject({ ...failed, block: expect.any(BigInt), parts: [{ status: "failed" }] });
-    expect(await orders.submit(command, { id: "one" })).toMatchObject({ ...failed, block: expect.any(BigInt) });
+    expect(await intents.submit(command, { id: "one" })).toMatchObject({ ...failed, block: expect.any(BigInt) });
     await makeBlocks(node, 126);
     expect(await client.outcome(transaction)).toMatchObject({ ...failed, parts: [{ status: "failed" }] });
   } finally {

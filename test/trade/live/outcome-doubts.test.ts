@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { type CommandInit, createClient, type Outcome } from "tradewire";
+import { createClient, type Outcome } from "tradewire";
 import { type TransactionResultSchema, Transfer_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
 import {
   AccountType,
@@ -17,7 +17,7 @@ import {
 import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../../support/event-server.js";
 import { serveNode } from "../../support/node.js";
-import { lastBlockAnswer, market, sender, stopOrder } from "../../support/transactions.js";
+import { type CommandFields, lastBlockAnswer, market, sender, stopOrder } from "../../support/transactions.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 const other = "0b".repeat(32);
@@ -31,7 +31,7 @@ const value = {
   type: Order_Type.LIMIT,
   price: "1",
 };
-const order: CommandInit = { case: "orderSubmission", value };
+const order: CommandFields = { case: "orderSubmission", value };
 const stop = stopOrder("9000001");
 const setup = stop.case === "stopOrdersSubmission" ? stop.value.risesAbove : undefined;
 
@@ -65,7 +65,7 @@ interface Played {
 }
 
 /** Sends a command to a node, and returns what the client makes of what the node plays. */
-async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome> {
+async function outcomeOf(command: CommandFields, played: Played): Promise<Outcome> {
   const { result, block = tied + 1n, blocks = 3, timeMs = (count) => count } = played;
   using runtime = useVirtualRuntime({ io: true });
   let submit: (hash: string) => void = () => undefined;
@@ -215,7 +215,7 @@ describe("records prove nothing if they name others", () => {
   // datanode/broker/sqlstore_broker.go.
   test("a stop order of a batch, although the node lists it only in the next block", async () => {
     const stopOrdersSubmission = stop.case === "stopOrdersSubmission" ? [stop.value] : [];
-    const batch: CommandInit = {
+    const batch: CommandFields = {
       case: "batchMarketInstructions",
       value: { submissions: [value], stopOrdersSubmission },
     };
@@ -250,7 +250,7 @@ test("records of the block that a transaction is tied to do not count as its exe
     { lastBlockHeight: () => ({ ...lastBlockAnswer, spamPowNumberOfPastBlocks: 100 }), getSpamStatistics: () => ({}) },
   );
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  const cancellation: CommandInit = { case: "orderCancellation", value: { marketId: market, orderId: other } };
+  const cancellation: CommandFields = { case: "orderCancellation", value: { marketId: market, orderId: other } };
   const tx = await client.signCommand(cancellation, { signer: sender });
   const outcome = await client.outcome(tx, { timeoutMs: 1500 });
   expect(outcome).toMatchObject({
@@ -271,7 +271,7 @@ test.each([
   ["the sender, where it debits a derived key", sender.publicKey, "unknown"],
   ["another party", other, "unknown"],
 ])("the record of a transfer that names %s", async (_, transferFrom, status) => {
-  const transfer: CommandInit = {
+  const transfer: CommandFields = {
     case: "transfer",
     value: {
       from: derived,

@@ -1,7 +1,18 @@
+import { fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { createClient, Order_TimeInForce, Order_Type, ProtocolError, Side, signerFromMnemonic } from "tradewire";
+import {
+  createClient,
+  Order_TimeInForce,
+  Order_Type,
+  ProtocolError,
+  Side,
+  StopOrder_ExpiryStrategy,
+  signerFromMnemonic,
+} from "tradewire";
 import { CoreService, vega } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
+import { ListStopOrdersResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { readRecorded } from "../../network/recorded.js";
 import {
   changeAccount,
   listedAccount,
@@ -50,8 +61,13 @@ describe("the account of a party", () => {
       await changeAccount(client, node, signer, other, turn);
       await untilListed(account, await listedAccount(client, signer.publicKey));
     }
-    const { orders = [], positions = [], balances = [], gaps } = account.last() ?? {};
-    expect([orders.length, positions.map(({ openVolume }) => openVolume), gaps]).toEqual([3, [6n], 0]);
+    const { orders = [], stopOrders = [], positions = [], balances = [], gaps } = account.last() ?? {};
+    expect([orders.length, stopOrders.length, positions.map(({ openVolume }) => openVolume), gaps]).toEqual([
+      3,
+      1,
+      [6n],
+      0,
+    ]);
     expect(balances.length).toBeGreaterThan(1);
     await Promise.all(Object.values(clients).map((each) => each.close()));
     expect(await account.failed).toMatchObject({ isClosed: true });
@@ -106,6 +122,69 @@ describe("the account of a party", () => {
     expect(ends).toHaveLength(3);
   });
 
+  it("tells how each stop order ended: triggered, cancelled or expired", async () => {
+    await using node = await startNode();
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    const { signer, other } = await signersOf(node);
+    await using account = readAccount(client, signer.publicKey);
+    await eventually(() => account.last() !== undefined);
+    await node.makeBlock();
+    const { TRIGGERED, CANCELLED, EXPIRED } = vega.StopOrder_Status;
+    const { timestamp } = await client.service(CoreService).getVegaTime({});
+    const expiresAt = timestamp + 1_000_000_000_000_000n;
+    const seen = (count: number) =>
+      eventually(async () => {
+        await node.makeBlock();
+        return account.last()?.state === "live" && account.last()?.stopOrders.length === count;
+      });
+    const shared = { marketId: openMarket, type: Order_Type.LIMIT, size: 1n };
+    const stopped = { ...shared, side: Side.SELL, price: "1", timeInForce: Order_TimeInForce.IOC, reduceOnly: true };
+    const rising = (value: string, more: object = {}) => ({
+      risesAbove: { orderSubmission: stopped, trigger: { case: "price", value } as const, ...more },
+    });
+    const resting = { ...shared, side: Side.BUY, price: "1", timeInForce: Order_TimeInForce.GTC };
+    await client.sendCommand({ case: "orderSubmission", value: resting }, { signer });
+    const expiry = { expiresAt, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
+    const stopOrdersSubmission = [rising("9000000"), rising("99000000"), rising("98000000", expiry)];
+    await client.sendCommand({ case: "batchMarketInstructions", value: { stopOrdersSubmission } }, { signer });
+    await seen(3);
+    const idOf = (price: string) =>
+      account.last()?.stopOrders.find(({ stopOrder }) => stopOrder.trigger.value === price)?.stopOrder.id ?? "";
+    const [triggered, cancelled, expired] = [idOf("9000000"), idOf("99000000"), idOf("98000000")];
+    const making = { ...shared, side: Side.SELL, price: "9500000", timeInForce: Order_TimeInForce.GTC };
+    await client.sendCommand({ case: "orderSubmission", value: making }, { signer: other });
+    const taking = { ...making, side: Side.BUY, size: 100_000n, timeInForce: Order_TimeInForce.IOC };
+    await client.sendCommand({ case: "orderSubmission", value: taking }, { signer });
+    await seen(2);
+    const cancellation = { stopOrderId: cancelled, marketId: openMarket };
+    await client.sendCommand({ case: "stopOrdersCancellation", value: cancellation }, { signer });
+    await seen(1);
+    node.setTime(expiresAt + 1n);
+    await seen(0);
+    const ends = account
+      .changes()
+      .flatMap((change) =>
+        change.kind === "stopOrder" && !change.isListed
+          ? [[change.record.stopOrder.id, change.record.stopOrder.status] as const]
+          : [],
+      );
+    expect(ends).toEqual([
+      [triggered, TRIGGERED],
+      [cancelled, CANCELLED],
+      [expired, EXPIRED],
+    ]);
+  });
+
+  // So that a listing cannot show by its time whether it is older than an event.
+  it("has stop orders in no version, and without the time of their last change, as v0.78.0 lists them", async () => {
+    const { cases } = await readRecorded("methods");
+    const { answer = {} } = cases.find(({ method }) => method.endsWith("/ListStopOrders")) ?? {};
+    const { orders } = fromJson(ListStopOrdersResponseSchema, answer);
+    const listed = orders?.edges.map(({ node }) => node?.stopOrder) ?? [];
+    expect(listed.length).toBeGreaterThan(0);
+    expect(listed.filter((stopOrder) => stopOrder?.updatedAt !== undefined)).toEqual([]);
+  });
+
   it("is what the node lists after the connection was cut, without a change missing or reported twice", async () => {
     await using node = await startNode();
     await using proxy = await startCuttingProxy(node.grpcUrl);
@@ -149,6 +228,7 @@ describe("the account of a party", () => {
   });
   const empty = {
     listOrders: () => ({ orders: { ...page, edges: [] } }),
+    listStopOrders: () => ({ orders: { ...page, edges: [] } }),
     listAllPositions: () => positionsOf(1n),
     listAccounts: () => ({ accounts: { ...page, edges: [] } }),
   };
@@ -248,6 +328,49 @@ describe("the account of a party", () => {
     expect(account.changes().at(-1)).toMatchObject({ kind: "order", isListed: false, record: { status: 3 } });
   });
 
+  it("reads how a stop order ended where a listing is ahead of the events", async () => {
+    const event = (status: number) => ({ stopOrder: { id: "c3".repeat(32), partyId: party, status } });
+    let isTriggered = false;
+    const { service } = streamingService(({ signal }) => quiet(signal));
+    await using node = await serveNode({
+      ...{ ...service, ...empty },
+      listStopOrders: () => ({ orders: { ...page, edges: isTriggered ? [] : [{ node: event(1), cursor: "a" }] } }),
+      getStopOrder: () => ({ order: event(4) }),
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+    await using account = readAccount(client, party);
+    await eventually(() => account.last()?.stopOrders.length === 1);
+    isTriggered = true; // The comparison after a second finds it.
+    await eventually(() => account.last()?.stopOrders.length === 0);
+    const change = { kind: "stopOrder", isListed: false, record: event(4), previous: event(1) };
+    expect(account.changes().at(-1)).toMatchObject(change);
+  });
+
+  it("lists no stop order whose end an event has shown, though the listing is behind", async () => {
+    const event = (status: number) => ({ stopOrder: { id: "c3".repeat(32), partyId: party, status } });
+    let sendEvent = (): void => {};
+    const isAsked = new Promise<void>((resolve) => {
+      sendEvent = resolve;
+    });
+    const { service } = streamingService(async function* ({ requests, signal }) {
+      if (requests[0]?.partyId === party) {
+        await isAsked;
+        yield [eventOf("7-1", { event: { case: "stopOrder", value: event(2) } })];
+      }
+      yield* quiet(signal);
+    });
+    await using node = await serveNode({
+      ...{ ...service, ...empty },
+      listStopOrders: () => ({ orders: { ...page, edges: [{ node: event(1), cursor: "a" }] } }),
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+    await using account = readAccount(client, party);
+    await eventually(() => account.last()?.stopOrders.length === 1);
+    sendEvent();
+    await eventually(() => account.last()?.stopOrders.length === 0);
+    expect(account.changes().at(-1)).toMatchObject({ kind: "stopOrder", isListed: false, record: event(2) });
+  });
+
   it("fails where the node lists older records ten times in a row", async () => {
     let calls = 0;
     const { service } = streamingService(({ signal }) => quiet(signal));
@@ -289,6 +412,7 @@ describe("the account of a party", () => {
       remaining: 1n,
       version: 1n,
     });
+    const stopOrder = { stopOrder: { id: "d5".repeat(32), partyId: party, marketId: openMarket, status: 1 } };
     const balanceOf = (balance: string) => ({ owner: party, asset: "c1".repeat(32), type: 4, balance });
 
     /** A node that makes a block a second, and lists what was committed. The party's events are those of the test. */
@@ -320,6 +444,7 @@ describe("the account of a party", () => {
         ...service,
         getVegaTime: () => ({ timestamp: timeOf(begun) }),
         listOrders: () => ({ orders: listed<object>([], placed) }),
+        listStopOrders: () => ({ orders: listed([], [stopOrder]) }),
         listAllPositions: () => ({
           positions: listed(
             [{ marketId: openMarket, partyId: party, openVolume: 0n, updatedAt: timeOf(1n) }],
@@ -339,6 +464,7 @@ describe("the account of a party", () => {
           eventOf("4-1", { event: { case: "order", value: order("c3") } }),
           eventOf("4-2", { event: { case: "trade", value: trade } }),
           eventOf("4-3", { event: { case: "account", value: { ...balanceOf("30"), marketId: "!" } } }),
+          eventOf("4-4", { event: { case: "stopOrder", value: stopOrder } }),
         ],
         placed: [order("c3")],
       });
@@ -347,6 +473,7 @@ describe("the account of a party", () => {
       await runtime.pass(3900);
       expect(account.last()).toMatchObject({
         orders: [],
+        stopOrders: [],
         positions: [{ openVolume: 0n }],
         balances: [{ balance: "100" }],
       });
@@ -354,6 +481,7 @@ describe("the account of a party", () => {
       expect(account.last()).toMatchObject({
         state: "live",
         orders: [{ id: "c3".repeat(32) }],
+        stopOrders: [stopOrder],
         positions: [{ openVolume: 7n }],
         balances: [{ balance: "30" }],
       });

@@ -105,7 +105,7 @@ describe("decimal numbers", () => {
     "١",
   ])("%j is no decimal number", (text) => {
     expect(() => parseDecimal(text, 2)).toThrow(
-      /^text must be a decimal number as a string, such as "123\.45" \(got ".*"\)\n/,
+      /^text must be a decimal number as a string, such as "123\.45" \(got ".*"\)$/m,
     );
   });
 
@@ -115,7 +115,7 @@ describe("decimal numbers", () => {
 
   it.each([1.5, 0.1, "1.5", "1e3", "", null, undefined])("%p is refused as units", (value) => {
     expect(() => Reflect.apply(formatDecimal, undefined, [value, 2])).toThrow(
-      /^units must be a bigint, or a string of digits \(got .*\)\n/,
+      /^units must be a bigint, or a string of digits \(got .*\)$/m,
     );
   });
 
@@ -124,7 +124,7 @@ describe("decimal numbers", () => {
     (value) => {
       for (const convert of [parseDecimal, formatDecimal]) {
         expect(() => Reflect.apply(convert, undefined, ["1", value])).toThrow(
-          /^decimals must be a whole number from -255 to 255 \(got .*\)\n/,
+          /^decimals must be a whole number from -255 to 255 \(got .*\)$/m,
         );
       }
     },

@@ -60,7 +60,7 @@ async function unitsOf(init: MarketInit): Promise<MarketUnits> {
 
 /** What the check of commands finds. */
 function problemsOf(command: CommandInit) {
-  const made = create(InputDataSchema, { command }).command;
+  const made = create(InputDataSchema, { command } as MessageInitShape<typeof InputDataSchema>).command;
   return made.case === undefined ? ["no command"] : commandProblems(made);
 }
 
@@ -121,12 +121,44 @@ describe("the units of a market", () => {
     });
   });
 
-  it("need an identifier, and a market that exists", async () => {
+  it("are those of the market with a code or the start of an identifier, and need a market that exists", async () => {
     await using node = await startDevnode({ segments: 1, blocksPerSegment: 10 });
     await using client = createClient({ grpc: { url: node.grpcUrl }, transport: "grpc" });
-    await expect(client.marketUnits("market")).rejects.toThrow('marketId must be 64 hex digits (got "market")');
+    for (const name of ["M0", openMarket.slice(0, 4), openMarket.slice(0, 8).toUpperCase(), openMarket]) {
+      expect((await client.marketUnits(name)).marketId).toBe(openMarket);
+    }
+    for (const name of ["M77", "m0", openMarket.slice(0, 3)]) {
+      await expect(client.marketUnits(name)).rejects.toThrow(`no market has the code or ID "${name}"`);
+    }
+    await expect(client.marketUnits("")).rejects.toThrow('market must be a non-empty string such as "BTCUSD.PERP"');
     expect(await failureOf(() => client.marketUnits(id))).toBeInstanceOf(NodeError);
     await expect(client.marketUnits(openMarket, { signal: AbortSignal.abort() })).rejects.toThrow("canceled");
+  });
+
+  it("list no markets for a complete identifier, and are refused for a code that two markets have", async () => {
+    const listed: boolean[] = [];
+    await using node = await serveNode({
+      getMarket: () => ({ market }),
+      getAsset: () => ({ asset: { details: { decimals: 6n } } }),
+      listMarkets: ({ includeSettled }) => {
+        listed.push(includeSettled ?? false);
+        const named = (marketId: string) => ({
+          id: marketId,
+          ...productOf({ code: "BTC", ...future.tradableInstrument.instrument }),
+        });
+        const edges = [id, other].map((marketId) => ({ cursor: marketId, node: named(marketId) }));
+        return { markets: { edges, pageInfo: { hasNextPage: false } } };
+      },
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    await client.marketUnits(id.toUpperCase());
+    expect(listed).toEqual([]);
+    expect((await client.marketUnits(id.slice(0, 4))).marketId).toBe(id);
+    expect(await failureOf(() => client.marketUnits("BTC"))).toMatchObject({
+      summary: '2 IDs fit the market "BTC"',
+      advice: `Use more digits of one of the IDs: ${id}, ${other}.`,
+    });
+    expect(listed).toEqual([true, true]); // Also settled ones.
   });
 });
 
@@ -274,6 +306,8 @@ describe("records", () => {
     expect(units.decimalsOf(create(vega.PriceLevelSchema, { price: "5", volume: 12n }))).toEqual({
       price: "0.0005",
       volume: "0.012",
+      ammVolume: "0",
+      ammVolumeEstimated: "0",
     });
     const data = create(vega.MarketDataSchema, {
       market: id,

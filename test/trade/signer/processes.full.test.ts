@@ -56,7 +56,7 @@ afterEach(async () => {
 
 /** Starts the command `signer`, and waits until it is ready. */
 async function startSigner(): Promise<Running> {
-  const files = ["--policy", policyFile, "--key-file", keyFile, "--listen", socket];
+  const files = ["--policy", policyFile, "--key-file", keyFile, "--socket", socket];
   const signer = startProcess(["signer", ...files, "--grpc-url", node.grpcUrl]);
   running.push(signer);
   await signer.firstLine;

@@ -44,7 +44,7 @@ describe("a command", () => {
   test("is tied to a height that is a bigint", () => {
     const blockHeight: unknown = 5;
     expect(() => encodeInputData(join, { blockHeight: blockHeight as bigint })).toThrow(
-      "blockHeight must be a bigint from 1 to 2^64 - 1 (got 5)\n",
+      "blockHeight must be a bigint from 1 to 2^64 - 1 (got 5)",
     );
   });
 

@@ -171,7 +171,7 @@ describe("a key file", () => {
     async (path) => {
       const error = await signerFromKeyFile(path).catch((reason: unknown) => reason);
       expect(error).toMatchObject({
-        message: expect.stringMatching(/^(folder\/)?\*\*\*: no such file or directory\n/),
+        message: expect.stringMatching(/^(folder\/)?\*\*\*: no such file or directory$/m),
       });
       expect(inspect(error, { depth: 10, showHidden: true }).toLowerCase()).not.toContain(seed.slice(8, 40));
     },

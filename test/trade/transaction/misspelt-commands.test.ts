@@ -13,9 +13,9 @@ const calls = [
 ];
 
 const declarations = [
-  'import type { Client, Guard, Leases, Orders, Signer } from "tradewire";',
+  'import type { Client, Guard, Intents, Leases, Signer } from "tradewire";',
   'import { type CommandSource, createTransaction } from "tradewire/transaction";',
-  "declare const client: Client, guard: Guard, intents: Orders, leases: Leases, options: { signer: Signer };",
+  "declare const client: Client, guard: Guard, intents: Intents, leases: Leases, options: { signer: Signer };",
   "declare const form: Parameters<typeof createTransaction>[1], intent: Parameters<typeof intents.submit>[1];",
 ];
 

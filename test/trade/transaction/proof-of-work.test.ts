@@ -135,8 +135,8 @@ describe("arguments that cannot be right", () => {
     [{ difficulty: 1.5 }, "difficulty must be a whole number of zero bits from 0 to 256 (got 1.5)"],
     [{ difficulty: Number.NaN }, "difficulty must be a whole number of zero bits from 0 to 256 (got NaN)"],
     [{ blockHash: "" }, 'blockHash must be a non-empty string, usually of 64 hex digits (got "")'],
-    [{ tid: "" }, 'tid must be a non-empty string, usually of 64 hex digits (got "")\n'],
-    [{ tid: undefined }, "tid must be a non-empty string, usually of 64 hex digits (got undefined)\n"],
+    [{ tid: "" }, 'tid must be a non-empty string, usually of 64 hex digits (got "")'],
+    [{ tid: undefined }, "tid must be a non-empty string, usually of 64 hex digits (got undefined)"],
     [
       { hashFunction: "sha3_12_rounds" },
       'unknown hash function "sha3_12_rounds" of the proof of work\nValid hash functions: sha3_24_rounds.',

@@ -1,15 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { verifySignature } from "tradewire";
-import { chainIdPrefixOf } from "../../../src/trade/transaction/signature.js";
 
 const publicKey = "b5fd9d3c4ad553cb3196303b6e6df7f484cf7f5331a572a45031239fd71ad8a0";
 const signature =
   "d1c497702086b54f98821e6cbbd9b3f3390d9531b10a23dabf155f9b5a7f371b8e49210d21ef3a399700c6d407ec50edcf4cc3cefe1657213e479d32bbaa520f";
 const message = Buffer.from("mainnet-v1\0hello world");
-
-it("the prefix of a chain is its identifier and a zero byte", () => {
-  expect(Buffer.from(chainIdPrefixOf("mainnet-v1")).toString("latin1")).toBe("mainnet-v1\0");
-});
 
 describe("a signature", () => {
   it("of the network's own software verifies, in digits of either case", () => {

@@ -57,13 +57,13 @@ describe("a signer from a seed", () => {
     expect(JSON.parse(JSON.stringify(signer))).toEqual({ publicKey: signer.publicKey });
   });
 
-  test("signs no more once it is disposed of, and finishes what was begun before", async () => {
+  test("signs no more once it is closed, and finishes what was begun before", async () => {
     const signer = signerFromSeed("3f".repeat(32));
     const begun = signer.sign(text("x"));
     signer[Symbol.dispose]();
     expect(verifySignature(text("x"), hex(await begun), signer.publicKey)).toBe(true);
     await expect(signer.sign(text("x"))).rejects.toThrow(
-      `the signer of ${signer.publicKey} was disposed\nSign before the end of the block`,
+      `the signer of ${signer.publicKey} was closed\nSign before the end of the block`,
     );
   });
 

@@ -52,7 +52,11 @@ function transactionsAt(
   };
   const serviceClient = <S extends DescService>(of: S) => createClient(of, transport);
   return {
-    transactions: createTransactions(service, { ...settings, serviceClient, recentBlocks: createRecentBlocks() }),
+    transactions: createTransactions(service, {
+      ...settings,
+      serviceClient: serviceClient as never,
+      recentBlocks: createRecentBlocks(),
+    }),
     received,
   };
 }

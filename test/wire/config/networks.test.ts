@@ -201,7 +201,7 @@ describe("the user's own file", () => {
 describe("a command", () => {
   it("uses a network by name, and shows where each value comes from", async () => {
     writeOwn({ networks });
-    const { code, out } = await tradewire(["config", "--use", "main"]);
+    const { code, out } = await tradewire(["config", "--use", "main", "-o", "table"]);
     expect(code).toBe(0);
     const rows = out.split("\n").map((line) => line.split(/ {2,}/));
     expect(rows).toContainEqual(["grpc.url", "https://main.example", `${own}, network main, line 5`]);

@@ -317,8 +317,10 @@ describe("TRADEWIRE_CONFIG", () => {
 describe("tradewire config", () => {
   it("tells a file that was found from one that was named", async () => {
     write({ retry: { tries: 7 } });
-    expect((await tradewire(["config"])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json, line 1 \(found\)$/m);
-    expect((await tradewire(["config", "--config", FILE])).out).toMatch(
+    expect((await tradewire(["config", "-o", "table"])).out).toMatch(
+      /^retry\.tries +7 +tradewire\.config\.json, line 1 \(found\)$/m,
+    );
+    expect((await tradewire(["config", "-o", "table", "--config", FILE])).out).toMatch(
       /^retry\.tries +7 +tradewire\.config\.json, line 1$/m,
     );
     const found: unknown = JSON.parse((await tradewire(["config", "--json"])).out);

@@ -53,7 +53,7 @@ test("a program with nothing else alive gets an error of a session that nghttp2 
 test("the command says that such a session broke, exits with 1, and leaves no file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-broken-"));
   closing.push(() => rm(folder, { recursive: true }));
-  const ranges = ["--table", "trades", "--from-block", "1", "--to-block", "9", "--out", join(folder, "trades.zip")];
+  const ranges = ["--table", "trades", "--from-block", "1", "--to-block", "9", "--to", join(folder, "trades.zip")];
   const cases = VIOLATIONS.flatMap((violation) => TRANSPORTS.map((transport) => ({ violation, transport })));
   const tried = cases.map(async ({ violation, transport }) => {
     const server = await serveViolation(violation);

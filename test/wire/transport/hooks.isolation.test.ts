@@ -8,7 +8,7 @@ import { takeWarnings, type Warnings } from "../../support/warnings.js";
 const call = { id: 1, method: "test.Probe/Read", transport: "grpc" };
 const end = { durationMs: 3, messages: 1 };
 const retry = { id: 1, method: "test.Probe/Read", attempt: 1, delayMs: 5, error: new CanceledError() };
-const wait = { id: 1, method: "test.Probe/Read", waitMs: 5, reason: "the node refused a call" } as const;
+const wait = { id: 1, method: "test.Probe/Read", waitMs: 5, reason: "the server refused a call" } as const;
 const error = new ConnectionError("lost", { code: Code.Unavailable, advice: "Look." });
 const fallback = { id: 1, method: "test.Probe/Read", from: "grpc", to: "rest", error };
 

@@ -186,7 +186,7 @@ describe("a failure of the network", () => {
       connected: false,
       cause: reason,
     });
-    expect(error.advice).toContain("Check that the node is running");
+    expect(error.advice).toContain("Check that the server is running");
   });
 
   it("with one is a loss", () => {

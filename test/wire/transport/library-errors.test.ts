@@ -61,7 +61,7 @@ describe.each(kinds)("the failure of a call (%s)", (_, make, method) => {
     expect(cause).toBeInstanceOf(NodeError);
     expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such thing", details });
     expect(error.metadata.get("x-more")).toBe("1");
-    expect(cause.summary).toBe("the node answered NOT_FOUND: no such thing");
+    expect(cause.summary).toBe("the server answered NOT_FOUND: no such thing");
   });
 
   it("is the caller's giving up where its signal was aborted", async () => {
@@ -83,7 +83,8 @@ it("a stream that breaks off fails with the library's error behind its messages"
 describe("the failure of a call that does more than read", () => {
   it("leaves the outcome unknown where the connection was lost", async () => {
     const { error, cause } = await failureOf(ask(ours(() => Promise.reject(lost())).transport, { method: say }));
-    const summary = "the connection was lost (http://127.0.0.1:3007); it is unknown whether the node executed the call";
+    const summary =
+      "the connection was lost (http://127.0.0.1:3007); it is unknown whether the server executed the call";
     expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: summary });
     expect(cause).toMatchObject({
       summary,
@@ -105,7 +106,7 @@ describe("the failure of a call that does more than read", () => {
   it("is the node's where it has answered", async () => {
     const reason = new ConnectError("busy", Code.Unavailable, { "grpc-status": "14" });
     const { cause } = await failureOf(ask(ours(() => Promise.reject(reason)).transport, { method: say }));
-    expect(cause).toMatchObject({ name: "NodeError", summary: "the node answered UNAVAILABLE: busy" });
+    expect(cause).toMatchObject({ name: "NodeError", summary: "the server answered UNAVAILABLE: busy" });
   });
 
   it("is the caller's giving up where its signal was aborted", async () => {
@@ -124,7 +125,7 @@ describe("the failure of a call that does more than read", () => {
     const { cause } = await failureOf(ask(transport, { method: say, signal: AbortSignal.abort(late) }));
     expect(cause).toMatchObject({
       code: Code.DeadlineExceeded,
-      summary: "the deadline of the call passed; it is unknown whether the node executed the call",
+      summary: "the deadline of the call passed; it is unknown whether the server executed the call",
     });
   });
 });

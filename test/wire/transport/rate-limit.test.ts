@@ -85,7 +85,7 @@ describe.each(Object.entries(configs))("a client over %s, of a node that limits 
     await callMany(200, 32, () => lastBlockHeight());
     const seconds = (performance.now() - start) / 1000;
     expect(seen.retries).toEqual([]);
-    expect(seen.waits.map(({ reason }) => reason)).toEqual(seen.waits.map(() => "the node's rate limit"));
+    expect(seen.waits.map(({ reason }) => reason)).toEqual(seen.waits.map(() => "the server's rate limit"));
     expect(seconds).toBeGreaterThan(0.7); // (200 - 50) / 200 = 0.75
   });
 
@@ -102,7 +102,7 @@ describe.each(Object.entries(configs))("a client over %s, of a node that limits 
     await calls;
     expect(failures).toEqual([]); // A call that is refused a second time fails.
     expect(seen.waits.at(-1)?.waitMs).toBeGreaterThan(100);
-    expect(new Set(seen.waits.map(({ reason }) => reason))).toContain("the node refused a call");
+    expect(new Set(seen.waits.map(({ reason }) => reason))).toContain("the server refused a call");
   });
 
   it("learns of a ban once: later calls fail at once, unsent, and name its end", async () => {

@@ -136,11 +136,10 @@ describe("a failure is the same over both transports", () => {
       const error = await failure(call(connect(transport)));
       expect(error).toBeInstanceOf(NodeError);
       expect(error).toMatchObject({ object: refusal.error, details: refusal.error.details, transport });
-      // A message of several lines does not make the error's own three into more.
+      // A message of several lines does not make the error's own two into more.
       expect(error.message).toBe(
         "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7\n" +
-          "Correct the request: the node's message and the details say what is invalid.\n" +
-          "For details, run: npx tradewire explain TW_NODE_REFUSED",
+          "Correct the request: the node's message and the details say what is invalid.",
       );
       expect(error.toJSON()).toEqual({
         name: "NodeError",

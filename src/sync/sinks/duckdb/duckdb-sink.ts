@@ -184,10 +184,13 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         ),
       );
     },
-    async [Symbol.asyncDispose]() {
+    async close() {
       const closing = state?.database;
       state = undefined;
       await closing?.close();
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   };
 }

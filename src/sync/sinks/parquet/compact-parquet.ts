@@ -5,6 +5,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { SinkError } from "../../../base/errors/index.js";
 import { assertKnownKeys, assertText, parsePositiveInteger, parseSignal } from "../../../base/input/assert.js";
 import { snapshot } from "../../../base/input/snapshot.js";
+import { withJson } from "../../../base/json-result.js";
 import { unixMs } from "../../../base/runtime/index.js";
 import { throwIfAborted } from "../../../base/signal/wait.js";
 import type { TableName } from "../../../data/schema/table-names.js";
@@ -109,7 +110,7 @@ export async function compactParquet(folder: string, options: CompactOptions = {
         }
       }
     }
-    return done;
+    return withJson(done);
   } finally {
     await engine.close();
   }

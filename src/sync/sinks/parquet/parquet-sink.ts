@@ -153,10 +153,13 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     async compareRows(entry, fetch, signal) {
       return await unlessChanged(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
     },
-    async [Symbol.asyncDispose]() {
+    async close() {
       const closing = state;
       state = undefined;
       await closing?.engine.close();
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   };
 }

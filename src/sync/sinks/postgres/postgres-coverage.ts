@@ -26,7 +26,7 @@ export function emptyCoverage({ history: { segments }, tables, range, limit }: C
     .slice(0, limit)
     .flatMap((segment) => tables.map((table) => ({ table, segment })))
     .slice(0, limit);
-  const none = { units: 0n, rows: 0n, bytes: 0n, missing: BigInt(absent.length), gapBlocks: 0n };
+  const none = { units: 0, rows: 0n, bytes: 0n, missing: BigInt(absent.length), gapBlocks: 0n };
   return { tables: tables.map((table) => ({ table, ...none })), missing, gaps: [], foreign: [] };
 }
 
@@ -237,10 +237,10 @@ function tableSummary(
 ): TableSummary {
   const gapBlocks = gaps.reduce((sum, gap) => sum + (gap.table === table ? gap.toBlock - gap.fromBlock + 1n : 0n), 0n);
   return sums === undefined
-    ? { table, units: 0n, rows: 0n, bytes: 0n, missing: wanted, gapBlocks }
+    ? { table, units: 0, rows: 0n, bytes: 0n, missing: wanted, gapBlocks }
     : {
         table,
-        units: BigInt(sums.units),
+        units: Number(sums.units),
         rows: BigInt(sums.rows),
         bytes: BigInt(sums.bytes),
         fromBlock: BigInt(sums.from_block),

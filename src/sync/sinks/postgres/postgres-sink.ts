@@ -258,8 +258,11 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       return created;
     },
 
-    async [Symbol.asyncDispose]() {
+    async close() {
       await state?.connections[Symbol.asyncDispose]();
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
   };
 }

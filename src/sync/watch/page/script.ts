@@ -7,8 +7,8 @@ const PHASES = { starting: "Starting", syncing: "Syncing", waiting: "Waiting", i
 
 function sizeText(bytes) {
   let [value, unit] = [bytes, 0];
-  for (; value >= 999.5 && unit < 5; unit += 1) value /= 1000;
-  return [unit === 0 ? String(Math.round(value)) : value >= 99.5 ? value.toFixed(0) : value.toFixed(1), ["B", "kB", "MB", "GB", "TB", "PB"][unit]];
+  for (; value >= 999.5 && unit < 5; unit += 1) value /= 1024;
+  return [unit === 0 ? String(Math.round(value)) : value >= 99.5 ? value.toFixed(0) : value.toFixed(1), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]];
 }
 
 function timeText(seconds) {

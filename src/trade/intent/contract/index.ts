@@ -118,11 +118,11 @@ export const journalContract: readonly JournalCase[] = [
   {
     name: "a reopened journal has all entries",
     async run({ openJournal }) {
-      {
-        await using journal = await openJournal();
-        await Promise.all(Array.from({ length: 50 }, (_, n) => journal.append(`intent ${n}`, "first", at(0))));
-        await journal.append("intent 0", "last", at(1, true));
-      }
+      const first = await openJournal();
+      await Promise.all(Array.from({ length: 50 }, (_, n) => first.append(`intent ${n}`, "first", at(0))));
+      await first.append("intent 0", "last", at(1, true));
+      await first.close();
+      await first.close();
       await using journal = await openJournal();
       equal((await journal.open()).length, 49);
       equal(await journal.append("intent 0", "more", at(2)), false);

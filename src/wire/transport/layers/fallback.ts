@@ -21,7 +21,7 @@ import { type Hooks, isolateHooks } from "../hooks.js";
 import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
-import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
+import { hasSingleResponse, isReadOnly, isRepeatable, methodName, serverOf } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
 
 /** One of several transports, and its name in hooks and errors. */
@@ -472,8 +472,9 @@ function withNote(error: TradewireError, note: string): TradewireError | undefin
     return new RequestError(headline, options);
   }
   if (error instanceof NodeError) {
-    const { object, isRefusal, http } = error;
-    return new NodeError(object, { cause, notes: options.notes, isRefusal, http });
+    const { object, isRefusal, http, method } = error;
+    const server = method === undefined ? undefined : serverOf(method);
+    return new NodeError(object, { cause, notes: options.notes, isRefusal, http, server });
   }
   return undefined;
 }

@@ -12,7 +12,7 @@ import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /** The rate limiter of a client's calls over all its transports. */
-export interface Pace {
+export interface Pace extends AsyncDisposable {
   /**
    * Waits until a call may be sent.
    *
@@ -32,7 +32,7 @@ export interface Pace {
   ): Promise<OnResponse>;
   /** Throws if the node has banned this address, or if the client is closed. */
   checkOpen(): void;
-  /** Fails all waiting and later calls. */
+  /** Fails all waiting and later calls. Further calls of `close` have no effect. */
   close(): void;
 }
 
@@ -94,13 +94,13 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   function delay(): Delay {
     const heldMs = gate.kind === "closed" ? 0 : gate.heldUntil - monotonicMs();
     if (heldMs > 0) {
-      return { waitMs: heldMs, reason: "the node refused a call" };
+      return { waitMs: heldMs, reason: "the server refused a call" };
     }
     const nodeBucket = node.kind === "limited" ? node.bucket : undefined;
     const [nodeMs, localMs] = [nodeBucket?.waitMs() ?? 0, local?.waitMs() ?? 0];
     if (nodeMs > 0 || localMs > 0) {
       return nodeMs >= localMs
-        ? { waitMs: nodeMs, reason: "the node's rate limit" }
+        ? { waitMs: nodeMs, reason: "the server's rate limit" }
         : { waitMs: localMs, reason: "limits.callsPerSecond" };
     }
     const precaution = precautionaryDelay(node, inFlight.count);
@@ -108,7 +108,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
       return precaution;
     }
     const isLocalSlower = local !== undefined && local.msFor(1) >= (nodeBucket?.msFor(1) ?? 0);
-    return { waitMs: 0, reason: isLocalSlower ? "limits.callsPerSecond" : "the node's rate limit" };
+    return { waitMs: 0, reason: isLocalSlower ? "limits.callsPerSecond" : "the server's rate limit" };
   }
 
   function timeoutError(): ConnectError {
@@ -200,6 +200,10 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
       gate = { kind: "closed" };
       queue.failAll(closedError);
     },
+
+    async [Symbol.asyncDispose]() {
+      this.close();
+    },
   };
   return pace;
 }
@@ -209,7 +213,7 @@ function precautionaryDelay(node: NodeLimit, inFlight: number): Delay | undefine
   if (inFlight < CAUTIOUS_CALLS) {
     return undefined;
   }
-  const untilResponse: Delay = { waitMs: Number.POSITIVE_INFINITY, reason: "the node's rate limit" };
+  const untilResponse: Delay = { waitMs: Number.POSITIVE_INFINITY, reason: "the server's rate limit" };
   switch (node.kind) {
     case "unlimited":
       return undefined;

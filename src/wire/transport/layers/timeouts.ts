@@ -217,7 +217,7 @@ function startIdleTimer(idleMs: number, onIdle: () => void): IdleTimer {
 function idleError(idleMs: number): ConnectError {
   const cause = new ConnectionError(`no data received for ${idleMs} ms (idle timeout)`, {
     code: Code.DeadlineExceeded,
-    advice: (nameOf) => `Allow more time (${nameOf("timeouts.idleMs")}), or check why the node is slow.`,
+    advice: (nameOf) => `Allow more time (${nameOf("timeouts.idleMs")}), or check why the server is slow.`,
     connected: true,
   });
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);

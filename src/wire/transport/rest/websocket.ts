@@ -162,7 +162,7 @@ function notOpenInTime(url: string): ConnectionError {
   return new ConnectionError("the WebSocket did not open in time", {
     code: Code.Unavailable,
     notes: [url],
-    advice: "Check that the URL belongs to the node, and that proxies in front of it allow WebSockets.",
+    advice: "Check the URL, and that proxies in front of it allow WebSockets.",
     connected: true,
   });
 }

@@ -79,8 +79,8 @@ await report("a signer process", () => serveSigner({ guard, chainId, listen: joi
 await report("a connection to a signer process", () => connectSigner(join(folder, "s.sock")));
 const journal = await openFileJournal(join(folder, "orders.journal"));
 fill();
-const orders = client.orders({ signer, journal });
-await report("an intent", () => orders.submit(order, { id: "a" }));
+const intents = client.intents({ signer, journal });
+await report("an intent", () => intents.submit(order, { id: "a" }));
 fill();
 const leases = client.leases({ signer: await signerFromMnemonic(mnemonic, { index: 3 }).catch(() => signer) });
 const { timeInForce: _, ...leased } = order.value;

@@ -57,7 +57,7 @@ const leases = client.leases({
 const { timeInForce: _, ...leased } = order().value;
 await leases.submit({ case: "orderSubmission", value: leased });
 const journal = await openFileJournal(join(folder, "orders.journal"));
-const orders = client.orders({ signer: await signerOf(5), journal });
+const intents = client.intents({ signer: await signerOf(5), journal });
 const plain = await signerOf(6);
 const { txHash } = await client.sendCommand(order(), { signer: plain });
 for (const other of Object.values(others)) await other.lastBlockHeight();
@@ -100,7 +100,7 @@ const uses = {
   "a renewal": () => until(() => renewals.filter(({ kind }) => kind === "renewed").length > renewed),
   "another lease": () => leases.submit({ case: "orderSubmission", value: leased }),
   "an intent": async () => {
-    const { status } = await orders.submit(order(), { id: "a" });
+    const { status } = await intents.submit(order(), { id: "a" });
     if (status !== "executed") throw new Error(status);
   },
   "an outcome": () => client.outcome(txHash, { timeoutMs: 2000 }),

@@ -95,7 +95,7 @@ describe("the last failure", () => {
       object,
       http,
       isRefusal: true,
-      summary: `the node answered NOT_FOUND: no such thing (${BEFORE})`,
+      summary: `the server answered NOT_FOUND: no such thing (${BEFORE})`,
       cause: below,
     });
   });

@@ -97,7 +97,7 @@ describe("a pace of one's own", () => {
     await pass(10);
     await ask(); // The next one in 10 ms, by one's own pace in 40.
     expect(waits).toEqual([
-      { method: "test.Probe/Read", waitMs: 10, reason: "the node's rate limit" },
+      { method: "test.Probe/Read", waitMs: 10, reason: "the server's rate limit" },
       { method: "test.Probe/Read", waitMs: 40, reason: "limits.callsPerSecond" },
     ]);
   });
@@ -107,7 +107,7 @@ describe("a pace of one's own", () => {
     await ask();
     await answer(limit(10, 0));
     await ask();
-    expect(waits).toEqual([{ method: "test.Probe/Read", waitMs: 100, reason: "the node's rate limit" }]);
+    expect(waits).toEqual([{ method: "test.Probe/Read", waitMs: 100, reason: "the server's rate limit" }]);
   });
 
   it("needs no hooks", async () => {
@@ -121,7 +121,7 @@ describe("a pace of one's own", () => {
   it.each([
     [100, "limits.callsPerSecond", 100],
     [10, "limits.callsPerSecond", 100],
-    [5, "the node's rate limit", 200],
+    [5, "the server's rate limit", 200],
   ])("behind others is the reason where it is not faster than the node's %d", async (nodes, reason, waitMs) => {
     const { ask, answer, waits } = paceOf(10);
     await ask();
@@ -191,10 +191,10 @@ describe("the node's limit", () => {
     await ask(12);
     expect(sent).toHaveLength(8);
     expect(waits.map(({ reason, waitMs }) => [reason, waitMs])).toEqual([
-      ["the node's rate limit", 50],
-      ["the node's rate limit", 100],
-      ["the node's rate limit", 150],
-      ["the node's rate limit", 200],
+      ["the server's rate limit", 50],
+      ["the server's rate limit", 100],
+      ["the server's rate limit", 150],
+      ["the server's rate limit", 200],
     ]);
     await pass(50);
     expect(sent).toHaveLength(9);
@@ -271,7 +271,7 @@ describe("a refusal", () => {
     await answer(refusal(3));
     await ask();
     expect(sent).toHaveLength(1);
-    expect(waits).toEqual([{ method: "test.Probe/Read", waitMs: 3000, reason: "the node refused a call" }]);
+    expect(waits).toEqual([{ method: "test.Probe/Read", waitMs: 3000, reason: "the server refused a call" }]);
     await pass(2999);
     expect(sent).toHaveLength(1);
     await pass(1);

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, it } from "@jest/globals";
 import type { ClosableTransport } from "tradewire";
@@ -16,14 +16,13 @@ function failingAfter(busyMs: number, message: string): ClosableTransport {
     block(busyMs);
     throw new ConnectError(message, Code.Canceled);
   };
-  const failing: ClosableTransport = {
+  const failing: Transport = {
     unary: async () => fail(),
     async stream(method) {
       const message = createAsyncIterable([create(method.output)]);
       const values = { header: new Headers(), trailer: new Headers(), service: method.parent };
       return { ...values, stream: true, method, message: mapped(message, fail) };
     },
-    close: async () => undefined,
   };
   return limited(withOurErrors(failing, { name: "grpc", url }), {
     url,

@@ -420,7 +420,7 @@ it("hooks and the node's limit on calls see a socket as one call", async () => {
   await readAll(observe(client, asking(1n)));
   expect(seen).toEqual([start, ...call]);
   await readAll(observe(client, asking(1n)));
-  expect(seen.slice(3)).toEqual([start, "the node's rate limit", ...call]);
+  expect(seen.slice(3)).toEqual([start, "the server's rate limit", ...call]);
 });
 
 it("a connection that is cut is lost, and the next call has another", async () => {

@@ -8,7 +8,6 @@ import type { Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   type Client,
-  type CommandInit,
   createClient,
   type Journal,
   openFileJournal,
@@ -30,7 +29,7 @@ import { committed } from "../../support/committed.js";
 import { startCuttingProxy } from "../../support/cutting-proxy.js";
 import { openMarket } from "../../support/devnode.js";
 import { eventually } from "../../support/eventually.js";
-import { stopOrder } from "../../support/transactions.js";
+import { type CommandFields, stopOrder } from "../../support/transactions.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 let folder: string;
@@ -39,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const order = (reference: string, more: object = {}): CommandInit => ({
+const order = (reference: string, more: object = {}): CommandFields => ({
   case: "orderSubmission",
   value: {
     marketId: openMarket,
@@ -58,27 +57,31 @@ const clientOf = (node: Devnode, url = node.grpcUrl) =>
 
 /** How many orders that were executed so far have a reference. */
 async function countOrders(client: Client, reference: string): Promise<number> {
+  return (await orderIds(client, reference)).length;
+}
+
+async function orderIds(client: Client, reference: string): Promise<(string | undefined)[]> {
   await committed(client);
   const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference } });
-  return orders?.edges.length ?? 0;
+  return orders?.edges.map(({ node }) => node?.id) ?? [];
 }
 
 const journalFile = () => openFileJournal(join(folder, "orders.journal"));
 
-/** Starts a node, and the orders of one of its keys with a journal. */
+/** Starts a node, and the intents of one of its keys with a journal. */
 async function start(blockMs = 30) {
   const node = await startDevnode({ blockMs });
   const client = clientOf(node);
   const signer = await signerFromMnemonic(node.mnemonic);
   const journal = await journalFile();
-  const orders = client.orders({ signer, journal });
+  const intents = client.intents({ signer, journal });
   return {
     node,
     client,
     journal,
-    orders,
+    intents,
     async [Symbol.asyncDispose]() {
-      orders.close();
+      intents.close();
       await journal[Symbol.asyncDispose]();
       signer[Symbol.dispose]();
       await client.close();
@@ -94,7 +97,7 @@ async function start(blockMs = 30) {
 async function crash(
   node: Devnode,
   signer: Signer,
-  commands: Readonly<Record<string, CommandInit>>,
+  commands: Readonly<Record<string, CommandFields>>,
   isExecuted: (client: Client) => Promise<boolean>,
 ): Promise<void> {
   await using client = clientOf(node);
@@ -115,12 +118,12 @@ async function crash(
       return id === "unsent" ? ended : true;
     },
   };
-  const orders = client.orders({ signer, journal });
+  const intents = client.intents({ signer, journal });
   const submitted = Object.entries(commands).map(([id, command]) =>
-    orders.submit(command, { id }).catch(() => undefined),
+    intents.submit(command, { id }).catch(() => undefined),
   );
   await eventually(async () => written.size === submitted.length && (await isExecuted(client)));
-  orders.close();
+  intents.close();
   end(false);
   await Promise.all(submitted);
 }
@@ -128,8 +131,8 @@ async function crash(
 describe("an intent", () => {
   it("is executed once, and repeated by its identifier without being sent", async () => {
     await using started = await start();
-    const { client, journal, orders } = started;
-    const first = await orders.submit(order("one"), { id: "one" });
+    const { client, journal, intents } = started;
+    const first = await intents.submit(order("one"), { id: "one" });
     expect(first).toEqual({
       id: "one",
       status: "executed",
@@ -137,17 +140,19 @@ describe("an intent", () => {
       block: expect.any(BigInt),
       evidence: "result",
       reason: undefined,
+      orderId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      parts: [{ path: "", status: "executed", reason: undefined, brings: "order", id: first.orderId }],
     });
-    expect(await orders.submit(order("one"), { id: "one" })).toEqual(first);
-    expect(await countOrders(client, "one")).toBe(1);
+    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(first);
+    expect(await orderIds(client, "one")).toEqual([first.orderId]);
     expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
   });
 
   it("keeps its identifier to itself", async () => {
     await using started = await start();
-    const { client, orders } = started;
-    await orders.submit(order("one"), { id: "one" });
-    await expect(orders.submit(order("other"), { id: "one" })).rejects.toMatchObject({
+    const { client, intents } = started;
+    await intents.submit(order("one"), { id: "one" });
+    await expect(intents.submit(order("other"), { id: "one" })).rejects.toMatchObject({
       name: "RequestError",
       summary: 'the journal contains the intent "one" with another command',
     });
@@ -156,18 +161,18 @@ describe("an intent", () => {
 
   it("is sent once where it is submitted twice at the same time", async () => {
     await using started = await start();
-    const { client, orders } = started;
-    const all = await Promise.all([1, 2, 3].map(() => orders.submit(order("one"), { id: "one" })));
+    const { client, intents } = started;
+    const all = await Promise.all([1, 2, 3].map(() => intents.submit(order("one"), { id: "one" })));
     expect(new Set(all.map(({ txHash }) => txHash)).size).toBe(1);
     expect(await countOrders(client, "one")).toBe(1);
   });
 
   it("belongs to its key", async () => {
     await using started = await start();
-    const { node, client, journal, orders } = started;
+    const { node, client, journal, intents } = started;
     using other = await signerFromMnemonic(node.mnemonic, { index: 2 });
-    await orders.submit(order("one"), { id: "one" });
-    await using ofOther = client.orders({ signer: other, journal });
+    await intents.submit(order("one"), { id: "one" });
+    await using ofOther = client.intents({ signer: other, journal });
     await expect(ofOther.submit(order("one"), { id: "one" })).rejects.toMatchObject({
       name: "RequestError",
       summary: expect.stringContaining('the journal contains the intent "one" for another key'),
@@ -176,8 +181,8 @@ describe("an intent", () => {
 
   it("that is not signed in time is not sent, and the error says so", async () => {
     await using started = await start(0); // It makes no blocks.
-    const { journal, orders } = started;
-    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+    const { journal, intents } = started;
+    await expect(intents.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
       name: "ConnectionError",
       summary: 'the deadline passed before intent "one" was signed',
     });
@@ -186,9 +191,9 @@ describe("an intent", () => {
 
   it("that is not settled in time stays open, and the error says so", async () => {
     await using started = await start();
-    const { node, journal, orders } = started;
+    const { node, journal, intents } = started;
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
-    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
+    await expect(intents.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
       summary: expect.stringContaining('the outcome of intent "one" is unknown:'),
     });
@@ -197,16 +202,16 @@ describe("an intent", () => {
 
   it("that is submitted again ends in the time of its own call", async () => {
     await using started = await start();
-    const { node, orders } = started;
+    const { node, intents } = started;
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     const stop = new AbortController();
     let isFirstOver = false;
-    const first = orders.submit(order("one"), { id: "one", signal: stop.signal }).finally(() => {
+    const first = intents.submit(order("one"), { id: "one", signal: stop.signal }).finally(() => {
       isFirstOver = true;
     });
     const ended = expect(first).rejects.toMatchObject({ name: "OutcomeUnknownError" });
     await eventually(async () => (await started.journal.open()).length === 1);
-    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+    await expect(intents.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
     });
     expect(isFirstOver).toBe(false);
@@ -228,10 +233,10 @@ describe("an intent", () => {
     };
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lie] });
     using signer = await signerFromMnemonic(node.mnemonic);
-    await using orders = client.orders({ signer, journal });
+    await using intents = client.intents({ signer, journal });
     for (const id of ["first", "second", "third"]) {
       lies = 1;
-      expect(await orders.submit(order(id), { id, timeoutMs: 20_000 })).toMatchObject({ status: "executed" });
+      expect(await intents.submit(order(id), { id, timeoutMs: 20_000 })).toMatchObject({ status: "executed" });
       expect(lies).toBe(0);
     }
   });
@@ -249,8 +254,8 @@ describe("an intent", () => {
         return file.append(id, entry, place);
       },
     };
-    await using orders = client.orders({ signer, journal });
-    const { txHash } = await orders.submit(order("one"), { id: "one" });
+    await using intents = client.intents({ signer, journal });
+    const { txHash } = await intents.submit(order("one"), { id: "one" });
     expect(seen).toEqual([0, 1]);
     const [first = ""] = (await readFile(join(folder, "orders.journal"), "utf8")).split("\n");
     expect(JSON.parse(first)).toMatchObject({ id: "one", position: 0, isLast: false });
@@ -263,8 +268,8 @@ describe("an intent", () => {
     using signer = await signerFromMnemonic(node.mnemonic);
     await using file = await journalFile();
     const journal: Journal = { ...file, append: () => Promise.reject(new Error("the disk is full")) };
-    await using orders = client.orders({ signer, journal });
-    await expect(orders.submit(order("one"), { id: "one" })).rejects.toThrow("the disk is full");
+    await using intents = client.intents({ signer, journal });
+    await expect(intents.submit(order("one"), { id: "one" })).rejects.toThrow("the disk is full");
     await node.makeBlock();
     expect(await countOrders(client, "one")).toBe(0);
   });
@@ -286,8 +291,8 @@ describe("an intent", () => {
     );
     using signer = await signerFromMnemonic(node.mnemonic);
     await using journal = await journalFile();
-    await using orders = cut.orders({ signer, journal });
-    expect(await orders.submit(order("lost-answer"), { id: "one" })).toMatchObject({ status: "executed" });
+    await using intents = cut.intents({ signer, journal });
+    expect(await intents.submit(order("lost-answer"), { id: "one" })).toMatchObject({ status: "executed" });
     expect(await countOrders(client, "lost-answer")).toBe(1);
     expect(lost).toBeGreaterThan(0);
   });
@@ -314,17 +319,38 @@ describe("an intent", () => {
     await using client = createClient(config, { interceptors: [forgetful] });
     using signer = await signerFromMnemonic(node.mnemonic);
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
-    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    await using intents = client.intents({ signer, journal });
+    expect(await intents.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
     expect(submissions).toBeGreaterThan(1);
     expect(await countOrders(client, "one")).toBe(1);
   });
 
   it("fails, with the network's reason, if its execution fails", async () => {
     await using started = await start();
-    const { orders } = started;
+    const { intents } = started;
     const late = order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
-    expect(await orders.submit(late, { id: "late" })).toMatchObject({ status: "failed", evidence: "result" });
+    const { reason, ...settled } = await intents.submit(late, { id: "late" });
+    expect(settled).toMatchObject({ status: "failed", evidence: "result", parts: [{ status: "failed", reason }] });
+  });
+
+  it("of a batch names the orders of its parts, and which of them failed, also when it is read again", async () => {
+    await using started = await start();
+    const { client, intents } = started;
+    const submissions = [order("first"), order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n })].flatMap(
+      (each) => (each.case === "orderSubmission" ? [each.value] : []),
+    );
+    const batch = { case: "batchMarketInstructions", value: { submissions } } as const;
+    const settled = await intents.submit(batch, { id: "batch" });
+    const [id] = await orderIds(client, "first");
+    expect(settled).toMatchObject({
+      status: "partial",
+      orderId: undefined,
+      parts: [
+        { path: "submissions[0]", status: "executed", reason: undefined, brings: "order", id },
+        { path: "submissions[1]", status: "failed", reason: expect.any(String), brings: "order" },
+      ],
+    });
+    expect(await intents.submit(batch, { id: "batch" })).toStrictEqual(settled);
   });
 
   it("fails if the node refuses it when it is sent first", async () => {
@@ -332,14 +358,15 @@ describe("an intent", () => {
     await using client = clientOf(node);
     using signer = await signerFromMnemonic(node.mnemonic);
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal, chainIdPrefix: "signature-only" }); // This node wants the prefix.
-    const rejected = await orders.submit(order("one"), { id: "one" });
+    await using intents = client.intents({ signer, journal, chainIdPrefix: "signature-only" }); // This node wants the prefix.
+    const rejected = await intents.submit(order("one"), { id: "one" });
     expect(rejected).toMatchObject({
       status: "failed",
       evidence: "refusal",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+      parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
     });
-    expect(await orders.submit(order("one"), { id: "one" })).toEqual(rejected);
+    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(rejected);
   });
 
   // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
@@ -361,16 +388,16 @@ describe("an intent", () => {
     await using client = createClient(config, { interceptors: [behind] });
     using signer = await signerFromMnemonic(node.mnemonic);
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
-    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    await using intents = client.intents({ signer, journal });
+    expect(await intents.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
     expect([refused, await countOrders(client, "one")]).toEqual([2, 1]);
   });
 
   it("fails if no block takes it in time", async () => {
     await using started = await start();
-    const { node, client, orders } = started;
+    const { node, client, intents } = started;
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
-    const settled = await orders.submit(order("one"), { id: "one", timeoutMs: 30_000 });
+    const settled = await intents.submit(order("one"), { id: "one", timeoutMs: 30_000 });
     expect(settled).toMatchObject({ status: "failed", evidence: "blocks" });
     expect(await countOrders(client, "one")).toBe(0);
   });
@@ -382,14 +409,12 @@ describe("an intent", () => {
     await crash(node, signer, commands, async (client) => (await countOrders(client, "sent")) === 1);
     await using client = clientOf(node);
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
-    const resumed = new Map<string, string>();
-    for await (const { id, status } of orders.resume()) {
-      resumed.set(id, status);
+    await using intents = client.intents({ signer, journal });
+    for await (const { id, ...settled } of intents.resume()) {
+      const [orderId, ...more] = await orderIds(client, id);
+      expect(more).toEqual([]);
+      expect(settled).toMatchObject({ status: "executed", orderId, parts: [{ status: "executed", id: orderId }] });
     }
-    expect(resumed.get("unsent")).toBe("executed");
-    expect(await countOrders(client, "unsent")).toBe(1);
-    expect(await countOrders(client, "sent")).toBe(1);
     expect(await journal.open()).toEqual([]);
   });
 
@@ -420,8 +445,8 @@ describe("an intent", () => {
     };
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lagging] });
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
-    const resumed = orders.resume()[Symbol.asyncIterator]();
+    await using intents = client.intents({ signer, journal });
+    const resumed = intents.resume()[Symbol.asyncIterator]();
     expect((await runtime.until(resumed.next())).value).toMatchObject({ status: "failed", evidence: "absence" });
   });
 
@@ -432,7 +457,7 @@ describe("an intent", () => {
     const { case: kind, value } = stopOrder("9000001");
     const half = kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
     const past = { expiresAt: 1n, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
-    const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandInit => ({
+    const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandFields => ({
       case: "stopOrdersSubmission",
       value,
     });
@@ -442,31 +467,37 @@ describe("an intent", () => {
       rejected: stop({ risesAbove: { ...half, ...past } }),
       unsent: stop({ risesAbove: half }),
     };
-    const stopOrders = async (client: Client) =>
-      (await client.service(TradingDataService).listStopOrders({ filter: { partyIds: [signer.publicKey] } })).orders
-        ?.edges.length;
+    const stopOrders = async (client: Client) => {
+      const filter = { partyIds: [signer.publicKey] };
+      const { orders } = await client.service(TradingDataService).listStopOrders({ filter });
+      return orders?.edges.map(({ node }) => node?.stopOrder?.id) ?? [];
+    };
     {
       await using client = clientOf(node);
       await client.sendCommand(order("first"), { signer, until: "executed" }); // A party needs an order, or a position.
     }
-    await crash(node, signer, commands, async (client) => (await stopOrders(client)) === 4);
+    await crash(node, signer, commands, async (client) => (await stopOrders(client)).length === 4);
     await using client = clientOf(node);
     await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using intents = client.intents({ signer, journal });
     const resumed: Record<string, unknown> = {};
-    for await (const { id, ...ending } of orders.resume({ timeoutMs: 20_000 })) {
+    const ids: unknown[] = [];
+    for await (const { id, ...ending } of intents.resume({ timeoutMs: 20_000 })) {
       resumed[id] = ending;
+      ids.push(...("parts" in ending ? ending.parts.map((part) => part.id) : []));
     }
     const reason = "REJECTION_REASON_EXPIRY_IN_THE_PAST";
     expect(resumed).toMatchObject({
       one: { status: "executed", evidence: "records" },
-      pair: { status: "executed", evidence: "records" },
-      rejected: { status: "failed", evidence: "records", reason },
+      pair: { status: "executed", evidence: "records", parts: [{ path: "fallsBelow" }, { path: "risesAbove" }] },
+      rejected: { status: "failed", evidence: "records", reason, parts: [{ status: "failed", reason }] },
       unsent: { status: "executed" },
     });
     expect(await journal.open()).toEqual([]);
     await committed(client);
-    expect(await stopOrders(client)).toBe(5);
+    const listed = await stopOrders(client);
+    expect(listed).toHaveLength(5);
+    expect(ids.toSorted()).toEqual(listed.toSorted());
   });
 
   it.each([
@@ -478,8 +509,8 @@ describe("an intent", () => {
     [{ id: "one", timeoutMs: 0 }, "timeoutMs"],
   ])("with the options %j is refused", async (options, option) => {
     await using started = await start(0);
-    const { orders } = started;
-    const failed = orders.submit(order("one"), options);
+    const { intents } = started;
+    const failed = intents.submit(order("one"), options);
     await expect(failed).rejects.toThrow(RequestError);
     await expect(failed).rejects.toThrow(option);
   });

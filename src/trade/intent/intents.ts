@@ -9,6 +9,7 @@ import {
 import { type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";
 import { snapshotData, withSnapshots } from "../../base/input/snapshot.js";
+import { withJson } from "../../base/json-result.js";
 import { linkedController, onAbort, raceAbort, withEnding } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import type { ObservedNode } from "../live/execution.js";
@@ -27,14 +28,14 @@ import type { Journal } from "./journal.js";
 import type { SettledIntent, WantedIntent } from "./settle.js";
 
 /** The options of intents: the signer and the journal. */
-export interface OrdersOptions extends SigningOptions {
+export interface IntentsOptions extends SigningOptions {
   /** The journal of the intents; use a separate one for each key. */
   readonly journal: Journal;
 }
 
-/** The names of {@link OrdersOptions}. */
-const ORDERS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const satisfies {
-  readonly [Key in keyof Required<OrdersOptions>]: true;
+/** The names of {@link IntentsOptions}. */
+const INTENTS_OPTIONS = { ...SIGNING_OPTIONS, journal: true } as const satisfies {
+  readonly [Key in keyof Required<IntentsOptions>]: true;
 };
 
 /** How to settle intents. */
@@ -64,7 +65,7 @@ export type ResumedIntent =
  * An intent is a command with an identifier. It is signed once, and written to the journal before it is sent. Until a block
  * or a node settles it, the same transaction is resent, and the network executes it at most once.
  */
-export interface Orders extends AsyncDisposable {
+export interface Intents extends AsyncDisposable {
   /**
    * Submits an intent, and waits until it has ended. If the journal has the identifier, it is the same intent: an open
    * one is settled, and one that has ended returns the same status.
@@ -78,7 +79,7 @@ export interface Orders extends AsyncDisposable {
    * @throws {@link CanceledError} if the signal was aborted; it stays open if it was sent
    *
    * @example
-   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   * const { status } = await intents.submit(command, { id: "rebalance-17", validForBlocks: 20 });
    */
   submit(command: CommandSource, options: SubmitIntentOptions): Promise<SettledIntent>;
   /**
@@ -88,7 +89,7 @@ export interface Orders extends AsyncDisposable {
    * @returns each intent, once it has ended or could not be settled
    *
    * @example
-   * for await (const { id, status } of orders.resume()) console.log(id, status);
+   * for await (const { id, status } of intents.resume()) console.log(id, status);
    */
   resume(options?: SettleOptions): AsyncIterable<ResumedIntent>;
   /** Stops following blocks, and ends all waits. The journal stays open. */
@@ -96,7 +97,7 @@ export interface Orders extends AsyncDisposable {
 }
 
 /** The services that send and observe intents. */
-export interface OrdersServices {
+export interface IntentsServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
   /** Aborted when the client is closed. */
@@ -119,13 +120,13 @@ const loadSettling = lazily(async () => {
 });
 
 /** Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines. */
-export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
+export function createIntents(services: IntentsServices, options: IntentsOptions): Intents {
   assertObject("options", options);
-  assertKnownKeys("options", options, ORDERS_OPTIONS);
+  assertKnownKeys("options", options, INTENTS_OPTIONS);
   const { journal: given, signer, ...form } = options;
   const signing = { ...form, signer: readSigner(signer) };
   const journal = readJournal(given);
-  const intentServices = { ...services, journal, signing };
+  const settlingServices = { ...services, journal, signing };
   const closing = linkedController(services.closing);
   const running = new Map<string, Promise<unknown>>();
   startLoading(loadSettling);
@@ -140,7 +141,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     return withEnding(timeoutMs, [signal, closing.signal], async (ending) => {
       const { settleIntent } = await loadSettling();
       await raceAbort(before, ending.signal).catch(() => undefined); // What follows ends with the signal.
-      return settleIntent(intentServices, wanted, ending.signal);
+      return settleIntent(settlingServices, wanted, ending.signal);
     });
   }
 
@@ -160,7 +161,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     return settling;
   }
 
-  return withSnapshots<Orders>({
+  return withSnapshots<Intents>({
     submit: (given, submitOptions) =>
       withCaller(async () => {
         const command = snapshotData(given);
@@ -202,7 +203,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   });
 
   function close(): void {
-    closing.abort(new DOMException("the orders were closed", "AbortError"));
+    closing.abort(new DOMException("the intents were closed", "AbortError"));
   }
 }
 
@@ -222,7 +223,7 @@ function readJournal(journal: Journal): Pick<Journal, "read" | "append" | "open"
 
 async function resumed(id: string, settling: Promise<SettledIntent>): Promise<ResumedIntent> {
   try {
-    return await settling;
+    return withJson(await settling);
   } catch (error) {
     return { id, status: "open", error };
   }

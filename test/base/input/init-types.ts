@@ -1,0 +1,58 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { type Client, type CommandInit, type InitOf, type MarketUnits, Order_Type, Side, type Signer } from "tradewire";
+import { TradingDataService } from "tradewire/api";
+import type { OrderSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+
+enum Genre {
+  UNSPECIFIED = 0,
+  PROSE = 1,
+}
+type Request = Message<"library.Request"> & {
+  genre: Genre;
+  genres: Genre[];
+  pages: number;
+  labels: { [key: string]: string };
+};
+/** A service of another API, whose enums the library does not know. */
+declare const library: GenService<{
+  getBook: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Request> };
+}>;
+
+/** Is never run: the compiler holds names of enum values to the definitions. */
+export async function heldByCompiler(client: Client, signer: Signer, units: MarketUnits): Promise<void> {
+  const order = { marketId: "", size: 1n, price: "1", side: "BUY", type: "TYPE_LIMIT", timeInForce: "GTC" } as const;
+  await client.sendCommand({ case: "orderSubmission", value: order }, { signer });
+  await client.sendCommand({ case: "orderSubmission", value: { ...order, side: Side.BUY } }, { signer });
+  await client.sendCommand({ case: "batchMarketInstructions", value: { submissions: [order] } }, { signer });
+  const half = { orderSubmission: order, trigger: { case: "price", value: "1" }, expiryStrategy: "SUBMIT" } as const;
+  await client.sendCommand({ case: "stopOrdersSubmission", value: { risesAbove: half } }, { signer });
+  await client.sendCommand(units.order({ side: "SELL", type: Order_Type.LIMIT, timeInForce: "GTC", size: "1" }), {
+    signer,
+  });
+  const command: CommandInit = { case: "voteSubmission", value: { proposalId: "", value: "YES" } };
+  const filter: InitOf<typeof OrderSubmissionSchema> = { side: "SIDE_SELL" };
+  const data = client.service(TradingDataService);
+  const { orders } = await data.listOrders({ filter: { statuses: ["ACTIVE", 2], types: [Order_Type.LIMIT] } });
+  client.records(TradingDataService.method.listOrders, { filter: { timeInForces: ["TIME_IN_FORCE_GTC"] } });
+  const side: Side | undefined = orders?.edges[0]?.node?.side;
+  await client.service(library).getBook({ genre: "PROSE", genres: [Genre.PROSE, "PROSE"], labels: { a: "b" } });
+
+  // @ts-expect-error The name is misspelt.
+  await client.sendCommand({ case: "orderSubmission", value: { ...order, side: "BYU" } }, { signer });
+  // @ts-expect-error The name is of another enum.
+  await client.sendCommand({ case: "orderSubmission", value: { ...order, side: "GTC" } }, { signer });
+  // @ts-expect-error The name in an inner message is misspelt.
+  await client.sendCommand({ case: "batchMarketInstructions", value: { submissions: [{ side: "BYU" }] } }, { signer });
+  // @ts-expect-error The name is misspelt.
+  units.order({ side: "BYU", size: "1" });
+  // @ts-expect-error The name in a list is misspelt.
+  await data.listOrders({ filter: { statuses: ["ACTIV"] } });
+  // @ts-expect-error The name in the request of records is misspelt.
+  client.records(TradingDataService.method.listOrders, { filter: { statuses: ["ACTIV"] } });
+  // @ts-expect-error A number is no name.
+  await client.service(library).getBook({ pages: "1" });
+  // @ts-expect-error A field is misspelt.
+  await client.service(library).getBook({ gener: "PROSE" });
+  void [command, filter, side];
+}
