@@ -22,7 +22,7 @@ const innerModulesOfCommand = {
   // `--watch` decides which of two records is older as an account does.
   "trade/live": ["event-types", "listed-blocks", "next-segments", "reconnect"],
   // Records are found by codes and short identifiers, and their numbers are decimal, as the client has them.
-  "trade/market": ["field-units", "record-names"],
+  "trade/market": ["decimal", "field-units", "record-names"],
   base: ["profile"],
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],
@@ -35,7 +35,15 @@ const innerModulesOfCommand = {
     "sinks/sink-columns",
   ],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
-  "trade/transaction": ["deadline", "input-data", "signature", "signing-chain", "submission", "verify-transaction"],
+  "trade/transaction": [
+    "deadline",
+    "input-data",
+    "signature",
+    "signing-chain",
+    "submission",
+    "submitted-input-data",
+    "verify-transaction",
+  ],
   // `call` calls methods of any definitions.
   "wire/http-rule": ["http-rule", "request-fields"],
   "wire/transport": ["library-errors", "method", "transport"],

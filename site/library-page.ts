@@ -20,7 +20,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ].map((path) => `trade/${path}`),
   Watch: [
     ...["live/event", "live/follow-table", "live/live-events", "live/transaction-results"],
-    ...["market/account", "market/book", "market/order-book"],
+    ...["market/account", "market/book", "market/order-book", "market/record-listings"],
   ].map((path) => `trade/${path}`),
   Call: ["data/listing/", "wire/json/", "wire/transport/", "base/input/", "base/profile"],
   Errors: ["base/errors/"],

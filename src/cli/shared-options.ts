@@ -24,7 +24,11 @@ export const partyOption = single("<party>", PARTY_TEXT, (party) => party, FILTE
 
 /** The options that select a time. */
 export const timeOptions = {
-  since: parsed("<time>", "only from this time on, for orders and stop orders that of their last change: ISO 8601 or Unix nanoseconds", parseTime),
+  since: parsed(
+    "<time>",
+    "only from this time on, for orders and stop orders that of their last change: ISO 8601 or Unix nanoseconds",
+    parseTime,
+  ),
   until: parsed("<time>", "only before this time", parseTime, { conflicts: ["watch", "follow"] }),
 };
 

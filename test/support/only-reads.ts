@@ -15,7 +15,7 @@ export async function onlyReads(method: DescMethod): Promise<boolean> {
     endpoint,
   );
   const { message } = (await reasonOf(call(transport, method))) as ConnectError;
-  return !message.endsWith("; it is unknown whether the node executed the call");
+  return !/; it is unknown whether the (node|server) executed the call$/.test(message);
 }
 
 function call(transport: Transport, method: DescMethod): Promise<unknown> {

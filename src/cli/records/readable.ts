@@ -27,7 +27,7 @@ const SECONDS = new Set(
 /** What the network sends for no time: 0, or Go's zero time in nanoseconds. */
 const NO_TIME: readonly string[] = ["0", "-6795364578871345152"];
 
-/** The decimals of which nothing is converted: they show which fields have a unit. */
+/** Converts nothing, so that it shows which fields have a unit. */
 const NONE = { decimals: 0 };
 const ALL_KNOWN: KnownDecimals = { market: () => ({ price: NONE, size: NONE, asset: NONE }), asset: () => NONE };
 
@@ -105,7 +105,7 @@ function timeOf({ jsonName, parent }: DescField, text: string): string | null {
 }
 
 /** Removes the prefix that all values of an enum share from the name of a value. */
-export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
+function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
   const prefix = sharedPrefix.toUpperCase();
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }

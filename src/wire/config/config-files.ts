@@ -222,7 +222,8 @@ export function withoutNodes(values: readonly SourcedValue[]): SourcedValue[] {
 function wrongType(path: string, key: string, value: unknown, form: string): RequestError {
   return new RequestError(`${path}: ${key} must be ${form} (got ${describeType(value)})`, {
     errorCode: "TW_CONFIGURATION",
-    advice: 'Write {"networks":{"NAME":{"grpc":{"url":"https://node.example"}}}}; see docs/configuration.md.',
+    advice:
+      'Write {"networks":{"NAME":{"grpc":{"url":"https://node.example"}}}}; see configuration.md in the documentation.',
   });
 }
 

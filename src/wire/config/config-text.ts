@@ -25,7 +25,8 @@ export function parseConfigText(text: string, source: string): ConfigText {
   if (!isObject(config)) {
     throw new RequestError(`${source} must be a JSON object (got ${describeType(config)})`, {
       errorCode: "TW_CONFIGURATION",
-      advice: 'Write an object such as {"grpc":{"url":"https://node.example"}}. docs/configuration.md lists all keys.',
+      advice:
+        'Write an object such as {"grpc":{"url":"https://node.example"}}. configuration.md in the documentation lists all keys.',
     });
   }
   const name = duplicateName(text);

@@ -51,9 +51,21 @@ describe("the types of events", () => {
   });
 
   test.each([
-    ["ordr", 'types[0] must be an event type (got "ordr")', "Did you mean order? live.md in the documentation lists all types."],
-    ["Trade", 'types[0] must be an event type (got "Trade")', "Did you mean trade? live.md in the documentation lists all types."],
-    ["toString", 'types[0] must be an event type (got "toString")', expect.stringContaining("live.md in the documentation")],
+    [
+      "ordr",
+      'types[0] must be an event type (got "ordr")',
+      "Did you mean order? live.md in the documentation lists all types.",
+    ],
+    [
+      "Trade",
+      'types[0] must be an event type (got "Trade")',
+      "Did you mean trade? live.md in the documentation lists all types.",
+    ],
+    [
+      "toString",
+      'types[0] must be an event type (got "toString")',
+      expect.stringContaining("live.md in the documentation"),
+    ],
   ])("%s is none", (name, summary, advice) => {
     expect(() => parseEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
   });

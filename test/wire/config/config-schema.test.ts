@@ -154,7 +154,7 @@ describe("readConfig", () => {
     ],
     [{ grpc: GRPC, qqqqqq: 1 }, ""],
   ])("suggests the keys that %j means", (config, suggestion) => {
-    const advice = `${suggestion}Correct these values. docs/configuration.md lists all keys.`;
+    const advice = `${suggestion}Correct these values. configuration.md in the documentation lists all keys.`;
     expect(() => readConfig(config)).toThrow(expect.objectContaining({ advice }));
   });
 

@@ -10,7 +10,7 @@ import { useRuntime } from "../../support/virtual-runtime.js";
 
 const TOKEN = "tok3n-never-to-be-seen";
 
-/** The keys that docs/configuration.md lists, each with its environment variable. */
+/** The keys that configuration.md in the documentation lists, each with its environment variable. */
 const keys = [
   ...readFileSync("docs/configuration.md", "utf8").matchAll(/^\| `([\w.]+)` \|.*\| `(TRADEWIRE_\w+)` \|/gm),
 ].map(([, name = "", variable = ""]) => ({ name, variable }));
@@ -169,7 +169,7 @@ describe("the environment", () => {
     const { summary, advice } = failure({ environment: { [name]: TOKEN } });
     expect(summary).toBe(`unknown environment variable ${name}`);
     expect(advice).toBe(
-      `${suggestion}Correct or unset it. docs/configuration.md lists the variables that start with TRADEWIRE_.`,
+      `${suggestion}Correct or unset it. configuration.md in the documentation lists the variables that start with TRADEWIRE_.`,
     );
   });
 

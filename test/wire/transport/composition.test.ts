@@ -271,7 +271,7 @@ describe("a call that does more than read", () => {
     await dead.close();
     expect(error.cause).toBeInstanceOf(ConnectionError);
     expect(error.message).toContain("the connection was lost");
-    expect(error.message).toContain("it is unknown whether the node executed the call");
+    expect(error.message).toContain("it is unknown whether the server executed the call");
     expect([requests, other.count()]).toEqual([1, 0]);
     expect(seen.retries).toEqual([]);
     expect(seen.fallbacks).toEqual([]);
@@ -283,7 +283,7 @@ describe("a call that does more than read", () => {
     expect(seen.fallbacks).toHaveLength(1);
     expect(seen.retries).toEqual([]);
     expect(other.count()).toBe(1);
-    expect(error.message).toContain("it is unknown whether the node executed the call");
+    expect(error.message).toContain("it is unknown whether the server executed the call");
   });
 });
 

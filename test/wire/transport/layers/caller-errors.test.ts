@@ -118,7 +118,12 @@ function echo() {
       }
     });
   });
-  return withRequestErrors({ unary: router.unary, stream: router.stream, close: async () => undefined });
+  return withRequestErrors({
+    unary: router.unary,
+    stream: router.stream,
+    close: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  });
 }
 
 async function* saying(values: readonly string[], reason?: unknown) {
