@@ -15,14 +15,23 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ["client/", "wire/config/"],
   Export: ["data/archive/", "data/csv/", "data/history/", "data/ledger/", "data/schema/", "data/zip/", "base/file/"],
   Trade: [
-    ...["transaction/", "intent/", "lease/", "guard/", "signer/", "market/decimal", "market/market-units"],
+    ...[
+      "transaction/",
+      "intent/",
+      "lease/",
+      "guard/",
+      "signer/",
+      "market/decimal",
+      "market/field-units",
+      "market/market-units",
+    ],
     ...["live/execution", "live/outcomes", "live/transaction-outcome"],
   ].map((path) => `trade/${path}`),
   Watch: [
     ...["live/event", "live/follow-table", "live/live-events", "live/transaction-results"],
     ...["market/account", "market/book", "market/order-book", "market/record-listings"],
   ].map((path) => `trade/${path}`),
-  Call: ["data/listing/", "wire/json/", "wire/transport/", "base/input/", "base/profile"],
+  Call: ["data/listing/", "wire/http-rule/", "wire/json/", "wire/transport/", "base/input/", "base/profile"],
   Errors: ["base/errors/"],
 };
 

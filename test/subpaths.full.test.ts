@@ -30,7 +30,7 @@ async function bundledKb(subpath: string, name: string): Promise<number> {
 
 it.each([
   ["tradewire", "formatDecimal", 20],
-  ["tradewire", "createClient", 2000],
+  ["tradewire", "createClient", 2150],
   ["tradewire/csv", "encodeCsv", 20],
   ["tradewire/archive", "openArchive", 400],
   ["tradewire/transaction", "signerFromSeed", 100],

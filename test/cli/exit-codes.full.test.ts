@@ -359,7 +359,7 @@ beforeAll(async () => {
     await prepared("submit", file, "--wait=300s", ...key, ...at(node));
   }
   const [stopOrder] = (await prepared("stop-orders", "--limit", "1", ...at(node))).split("\n");
-  found.set("STOP_ORDER", JSON.parse(String(stopOrder)).stopOrder.id);
+  found.set("STOP_ORDER", JSON.parse(String(stopOrder)).id);
   found.set("PARTY", String(still.keys[0]));
   found.set("SNAPSHOT", JSON.parse(await prepared("devnode", "snapshot", "--url", admin.restUrl)).id);
   signer = startProcess(
