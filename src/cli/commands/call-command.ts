@@ -206,13 +206,16 @@ function isStreaming(method: DescMethod): method is DescMethodStreaming {
   return method.methodKind !== "unary";
 }
 
+const RAW_NOTE =
+  "The bytes came over REST: a grpc-gateway may have added a line feed after each chunk. Compare over gRPC.\n";
+
 /** Makes the call and yields its responses. Nothing is sent before the first one is requested. */
 async function* responses(
   transport: Transport,
   method: DescMethod,
   { requests, headers }: PreparedCall,
   { timeout, to }: CallOptions,
-  { signal }: CommandContext,
+  { signal, notes }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
     const request = await onlyOf(requests);
@@ -221,10 +224,14 @@ async function* responses(
   }
   if (isStreaming(method)) {
     const { header, message } = await transport.stream(method, signal, timeout, headers, requests);
-    if (to !== undefined) {
-      checkEnd(header);
+    const isSavedRaw = to !== undefined && isRawBody(header);
+    if (isSavedRaw) {
+      assertDelimitedBody(header);
     }
     yield* message;
+    if (isSavedRaw) {
+      notes.write(RAW_NOTE);
+    }
   }
 }
 
@@ -245,7 +252,12 @@ async function printRecords(
   context: CommandContext,
 ): Promise<void> {
   const { limit } = options;
-  const { node: desc } = connectionOf(method);
+  const { node: desc, field } = connectionOf(method);
+  const others = method.output.fields.filter((other) => other !== field && other.fieldKind === "list");
+  if (others.length > 0) {
+    const names = others.map(({ name }) => name).join(" and ");
+    context.notes.write(`Printing ${field.name}, but not ${names} of each page: call without --all to see them.\n`);
+  }
   const records = client.records(method, await onlyOf(requests), { limit, headers, signal: context.signal });
   async function* printed() {
     for await (const { node } of records) {
@@ -320,16 +332,10 @@ function checkOutput(method: DescMethod, { to, force, all, limit }: CallOptions)
   }
 }
 
-/**
- * Checks that a truncated response can be detected. Streams of gRPC and of JSON mark their end.
- *
- * @throws {@link ProtocolError} if the bytes end when the connection closes
- */
-function checkEnd(header: Headers): void {
+/** Returns whether a stream is the body itself. Streams of gRPC and of JSON mark their end, and where each message ends. */
+function isRawBody(header: Headers): boolean {
   const mediaType = mediaTypeOf(header);
-  if (mediaType !== "" && !/^application\/(grpc|json|x-ndjson|ndjson)\b/.test(mediaType)) {
-    assertDelimitedBody(header);
-  }
+  return mediaType !== "" && !/^application\/(grpc|json|x-ndjson|ndjson)\b/.test(mediaType);
 }
 
 /**
