@@ -11,10 +11,10 @@ const { exportNetworkHistory, listAllNetworkHistorySegments } = TradingDataServi
 const url = "http://127.0.0.1:3007";
 
 /** A transport whose calls fail after a time in which no timer runs, streams after their header. */
-function failingAfter(busyMs: number, message: string): ClosableTransport {
+function failingAfter(busyMs: number, error: ConnectError): ClosableTransport {
   const fail = (): never => {
     block(busyMs);
-    throw new ConnectError(message, Code.Canceled);
+    throw error;
   };
   const failing: Transport = {
     unary: async () => fail(),
@@ -57,7 +57,17 @@ describe.each(calls)("%s that the server resets", (_, call) => {
     [0, 60_000, "CANCEL", Code.Canceled, `the server reset the call (HTTP/2 error code 8) (${url})`],
     [10, 5, "INTERNAL_ERROR", Code.Internal, `the server reset the call (HTTP/2 error code 2) (${url})`],
   ])("after %i of %i ms, with HTTP/2's code %s, fails with %i", async (busyMs, limitMs, reset, code, summary) => {
-    const transport = failingAfter(busyMs, `Stream closed with error code NGHTTP2_${reset}`);
+    const error = new ConnectError(`Stream closed with error code NGHTTP2_${reset}`, Code.Canceled);
+    const transport = failingAfter(busyMs, error);
     await expect(call(transport, limitMs)).rejects.toMatchObject({ code, cause: { code, summary } });
+  });
+
+  // gRPC's servers get the deadline in `grpc-timeout` (grpc/grpc, doc/PROTOCOL-HTTP2.md), and end the call with this status.
+  it.each([
+    [10, 5, "TW_TIMEOUT"],
+    [0, 60_000, "TW_NODE_UNAVAILABLE"],
+  ])("after %i of %i ms, with the status DEADLINE_EXCEEDED, fails with %s", async (busyMs, limitMs, errorCode) => {
+    const error = new ConnectError("context deadline exceeded", Code.DeadlineExceeded, { "grpc-status": "4" });
+    await expect(call(failingAfter(busyMs, error), limitMs)).rejects.toMatchObject({ cause: { errorCode } });
   });
 });
