@@ -69,6 +69,13 @@ export const ERROR_CODES = {
       "Compare the URL with `tradewire status`. If you meant to change the network, use another target, cursor or `chainId`.",
     example: 'the node is on chain "b", but the chain to sign for is "a"',
   },
+  TW_NOT_LISTED: {
+    class: "RequestError",
+    title: "The node lists no such record",
+    cause: "No market, asset, party or other record of the node has the given code, ID or start of an ID.",
+    advice: "Use the suggestion in the second line, or list the records, such as with `tradewire markets`.",
+    example: 'no market has the code or ID "M99"',
+  },
   TW_INVALID_CURSOR: {
     class: "RequestError",
     title: "The cursor is invalid",

@@ -193,7 +193,7 @@ export async function* findRecords<T>(
       });
     }
     if (node === undefined) {
-      throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { advice });
+      throw new RequestError(`no ${kind} has the ID ${JSON.stringify(text)}`, { errorCode: "TW_NOT_LISTED", advice });
     }
     yield { node };
   }

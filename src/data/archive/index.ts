@@ -15,7 +15,7 @@ export {
 export type { CsvCount } from "../csv/check-csv.js";
 export type { CsvRecord, CsvRow } from "../csv/csv-format.js";
 export type { CsvBatch } from "../csv/csv-parser.js";
-export { type TableName, tableNames } from "../schema/table-names.js";
+export { readTable, type TableName, tableNames } from "../schema/table-names.js";
 export type { TypedRecord, TypedRow, TypedValue } from "../schema/typed-row.js";
 export type { ArchiveSource } from "../zip/archive-source.js";
 export type { ArchiveEntry } from "../zip/zip-entries.js";

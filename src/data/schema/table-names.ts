@@ -24,9 +24,14 @@ export function tableName(table: Table): TableName | undefined {
 }
 
 /**
- * Parses a table.
+ * Parses the name of a table, such as one from a query string.
  *
+ * @param table the name, such as `trades` or `TABLE_TRADES`, or a value of the enum `Table`
+ * @returns the name as archives and options have it
  * @throws {@link RequestError} if the table does not exist; the error names the nearest one
+ *
+ * @example
+ * readTable("TABLE_TRADES"); // "trades"
  */
 export function readTable(table: Table | string): TableName {
   const text = String(table)

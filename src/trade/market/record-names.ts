@@ -67,6 +67,7 @@ export async function findRecord(
     const codes = records.flatMap(({ code }) => code ?? []);
     const near = codes.find((code) => code.toLowerCase() === text.toLowerCase()) ?? closestName(text, codes);
     throw new RequestError(`no ${kind} has the ${name === undefined ? "" : `${name} or `}ID ${quoted(text)}`, {
+      errorCode: "TW_NOT_LISTED",
       advice: `${near === undefined ? "" : `Did you mean ${near}? `}${advice.advice ?? fullId}`,
     });
   }

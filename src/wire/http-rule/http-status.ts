@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { ErrorCode } from "../../base/errors/error-codes.js";
 import {
   BannedError,
   ConnectionError,
@@ -7,6 +8,7 @@ import {
   OutcomeUnknownError,
   PolicyError,
   ProtocolError,
+  RequestError,
   SinkError,
   SlowConsumerError,
   TradewireError,
@@ -86,11 +88,25 @@ export function httpStatusOf(error: unknown): number {
   if (error instanceof NodeError) {
     return NODE_STATUSES.get(error.code) ?? httpStatusFromCode(error.code);
   }
+  if (error instanceof RequestError) {
+    return REQUEST_STATUSES[error.errorCode] ?? 400;
+  }
   if (error instanceof FileError || error instanceof SinkError) {
     return error.code === Code.Unavailable ? 503 : 500;
   }
   return error instanceof TradewireError || error instanceof ConnectError ? httpStatusFromCode(error.code) : 500;
 }
+
+/** The statuses for invalid requests that are not the client's, or name what does not exist. */
+const REQUEST_STATUSES: Readonly<Partial<Record<ErrorCode, number>>> = {
+  TW_NOT_LISTED: 404,
+  TW_CONFIGURATION: 500,
+  TW_MISSING_PACKAGE: 500,
+  TW_CHAIN_MISMATCH: 500,
+  TW_INSECURE_HEADER: 500,
+  TW_NOT_OVER_REST: 500,
+  TW_NO_KEY: 500,
+};
 
 /** The statuses for codes of a node's answer that do not concern the service's client, or say that the node failed. */
 const NODE_STATUSES: ReadonlyMap<Code, number> = new Map([

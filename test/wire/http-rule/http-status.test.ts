@@ -26,6 +26,11 @@ const rule = { rule: "maxSize", limit: "1", value: "2", headline: "x", advice: "
 
 it.each<[unknown, number]>([
   [new RequestError("x"), 400],
+  [new RequestError("x", { errorCode: "TW_NOT_LISTED" }), 404],
+  // The service's own settings are wrong.
+  [new RequestError("x", { errorCode: "TW_CONFIGURATION" }), 500],
+  [new RequestError("x", { errorCode: "TW_CHAIN_MISMATCH" }), 500],
+  [new RequestError("x", { errorCode: "TW_NO_KEY" }), 500],
   [new CommandError([]), 400],
   [new TransactionError(refused), 400],
   [new PolicyError(rule), 403],

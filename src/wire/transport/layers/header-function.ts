@@ -52,6 +52,7 @@ async function ask(
     }
     throw toConnectError(
       new RequestError("the headers function failed", {
+        errorCode: "TW_CONFIGURATION",
         advice: "Nothing was sent. The error's cause is the error that the function threw.",
         cause,
       }),
@@ -75,6 +76,9 @@ function parseHeaders(returned: unknown): Readonly<Record<string, string>> {
       ? "the result of the headers function"
       : `${origin === "key" ? "a header" : `the header ${String(key)}`} from the headers function`;
   throw toConnectError(
-    new RequestError(`${what} ${issue?.message}`, { advice: "Correct the function. Nothing was sent." }),
+    new RequestError(`${what} ${issue?.message}`, {
+      errorCode: "TW_CONFIGURATION",
+      advice: "Correct the function. Nothing was sent.",
+    }),
   );
 }
