@@ -321,8 +321,8 @@ function openWire(checked: Config, given: TransportOptions) {
   const { onRetry, onNodeChange } = hooks ?? {};
   const options = { ...given, hooks };
   let nodes: Nodes | undefined;
-  const gateOf = (opened: readonly OpenNode[]) => {
-    nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });
+  const gateOf = (opened: readonly OpenNode[], isOneNode: boolean) => {
+    nodes ??= watchNodes(opened, { ...checked, isOneNode }, { ...(onNodeChange && { onNodeChange }) });
     return nodes;
   };
   const recentBlocks = createRecentBlocks();

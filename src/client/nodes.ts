@@ -3,13 +3,14 @@ import { Code, createContextValues } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import { ConnectionError, ProtocolError, RequestError, type TradewireError } from "../base/errors/index.js";
-import { failureKind } from "../base/errors/reaction.js";
+import { failureKind, wasNeverSent } from "../base/errors/reaction.js";
 import { isChainId } from "../base/input/assert.js";
 import type { CallOptions } from "../base/input/call-options.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import { raceAbort } from "../base/signal/abort.js";
 import { atMost } from "../base/signal/wait.js";
 import { type DataNodeLag, measureLag } from "../data/history/data-node-lag.js";
+import { requireChain } from "../trade/transaction/signing-chain.js";
 import type { Config } from "../wire/config/config-schema.js";
 import { isUrgentKey } from "../wire/transport/call-context.js";
 import type { Hooks } from "../wire/transport/hooks.js";
@@ -108,7 +109,11 @@ const FAILED_MS = 1000;
  */
 export function watchNodes(
   nodes: readonly OpenNode[],
-  { chainId, fallback: { maxLagBlocks } }: Pick<Config, "chainId" | "fallback">,
+  {
+    chainId,
+    fallback: { maxLagBlocks },
+    isOneNode,
+  }: Pick<Config, "chainId" | "fallback"> & { readonly isOneNode: boolean },
   { onNodeChange }: Pick<Hooks, "onNodeChange">,
 ): Nodes {
   const all = nodes.map((node): WatchedNode => ({ node, health: undefined, check: undefined, verdict: undefined }));
@@ -120,8 +125,8 @@ export function watchNodes(
   /** Whether the first call has waited for the other nodes: before, a single answer would stand for all. */
   let isComparing = false;
 
-  function check(watched: WatchedNode): Promise<Health> {
-    watched.check ??= checkNode(watched.node)
+  function check(watched: WatchedNode, measuresLag = true): Promise<Health> {
+    watched.check ??= checkNode(watched.node, measuresLag)
       .then((found) => {
         const health = healthAfter(watched.health, found);
         watched.health = health;
@@ -139,7 +144,7 @@ export function watchNodes(
   function startRound(): Promise<PromiseSettledResult<Health>[]> {
     if (round === undefined) {
       roundAt = monotonicMs();
-      round = Promise.allSettled(all.map(check)).finally(() => {
+      round = Promise.allSettled(all.map((watched) => check(watched))).finally(() => {
         round = undefined;
       });
     }
@@ -192,9 +197,40 @@ export function watchNodes(
     compare();
   }
 
+  /**
+   * Throws if the only node cannot be reached, or is on another chain than the configuration. If its check fails otherwise, calls
+   * go to it, since nothing else could serve them, and the next check does not delay them.
+   */
+  async function checkOnly(
+    watched: WatchedNode,
+    signal: AbortSignal | undefined,
+    limitMs: number | undefined,
+  ): Promise<void> {
+    const { health: before } = watched;
+    if (before === undefined || needsCheck(before, chainId)) {
+      const checked = check(watched, false);
+      const isAwaited = before === undefined || before.kind === "answered" || wasNeverSent(before.error);
+      if (isAwaited) {
+        await raceAbort(atMost(checked, limitMs), signal);
+      } else {
+        checked.catch(() => undefined);
+      }
+    }
+    const { health } = watched;
+    if (health?.kind === "answered") {
+      requireChain(health.answer.chainId, chainId);
+    } else if (health !== undefined && wasNeverSent(health.error)) {
+      throw health.error;
+    }
+  }
+
   return {
     async refusal(name, signal, limitMs) {
       const watched = watchedOf(name);
+      if (isOneNode) {
+        await checkOnly(watched, signal, limitMs);
+        return undefined;
+      }
       const endsAt = limitMs === undefined ? undefined : monotonicMs() + limitMs;
       if (!isComparing) {
         await awaitFirstRound(signal, limitMs && limitMs / 2);
@@ -295,9 +331,14 @@ function verdictOn(
   return undefined;
 }
 
-/** Returns whether a node must be checked before it is used: its last check failed, and not just now. */
-function needsCheck({ kind, at }: Health): boolean {
-  return (kind === "failing" || kind === "unreachable") && monotonicMs() - at > FAILED_MS;
+/**
+ * Returns whether a node must be checked before it is used: its last check failed, or had another chain than the expected one, and
+ * not just now.
+ */
+function needsCheck(health: Health, expectedChain?: string): boolean {
+  const { kind, at } = health;
+  const isOther = kind === "answered" && expectedChain !== undefined && health.answer.chainId !== expectedChain;
+  return (kind === "failing" || kind === "unreachable" || isOther) && monotonicMs() - at > FAILED_MS;
 }
 
 /** Returns the height that nodes are compared with; 0 without any. */
@@ -311,7 +352,7 @@ function comparedHeight(nodes: readonly { readonly height: bigint }[]): bigint {
  *
  * @throws {@link RequestError} if the caller's own function for headers fails; the node is not to blame for it
  */
-async function checkNode(node: OpenNode): Promise<Health> {
+async function checkNode(node: OpenNode, measuresLag: boolean): Promise<Health> {
   const core = serviceOf(node, CoreService);
   const startedAt = monotonicMs();
   const options = () => ({ timeoutMs: Math.max(Math.ceil(startedAt + CHECK_MS - monotonicMs()), 1) });
@@ -325,7 +366,7 @@ async function checkNode(node: OpenNode): Promise<Health> {
       throw new ProtocolError("the node has an invalid chain ID", { advice: "Check the node.", notes: [] });
     }
     const data = serviceOf(node, TradingDataService);
-    const lag = await measureLag({ core, data }, options()).catch(() => undefined);
+    const lag = measuresLag ? await measureLag({ core, data }, options()).catch(() => undefined) : undefined;
     return { kind: "answered", answer: { chainId, height, lag, latencyMs }, at: monotonicMs(), hasFailedOnce: false };
   } catch (reason) {
     const error = errorOf(reason, node, methodName(CoreService.method.lastBlockHeight));

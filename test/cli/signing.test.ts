@@ -35,7 +35,7 @@ afterAll(async () => {
 const write = (name: string, content: string) => writePrivately(folder, name, content);
 
 describe("the chain that the user names", () => {
-  const other = 'the node is on chain "tradewire-devnet", but the chain to sign for is "vega-mainnet-0011"';
+  const other = 'the node is on chain "tradewire-devnet", not on "vega-mainnet-0011"';
 
   test("is the only one that is signed or verified for", async () => {
     const sign = ["sign", commandFile, "--key-file", keyFile, ...over];

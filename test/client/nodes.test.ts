@@ -138,6 +138,28 @@ describe("several nodes", () => {
     },
   );
 
+  it.each(["grpc", "rest", "auto"] as const)(
+    "is not used if it is the only one, and on another chain, over %s, until it is on the right one",
+    async (transport) => {
+      await using node = await saying();
+      const urls = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
+      await using client = createClient({ ...urls, transport, chainId: "chain-2" });
+      for (const call of [() => read(client), () => client.listSegments()]) {
+        await expect(call()).rejects.toMatchObject({
+          name: "RequestError",
+          errorCode: "TW_CHAIN_MISMATCH",
+          summary: 'the node is on chain "chain-1", not on "chain-2"',
+        });
+      }
+      expect(node.calls.parameters).toBe(0);
+      node.says.chainId = "chain-2";
+      await eventually(async () => (await read(client).catch(() => undefined)) !== undefined);
+      const { heights } = node.calls;
+      await read(client);
+      expect(node.calls.heights).toBe(heights);
+    },
+  );
+
   it("are not used if they are on another chain, and reported", async () => {
     await using other = await saying({ chainId: "chain-2", height: 5000n }); // It makes nobody of chain-1 look late.
     await using right = await saying();

@@ -67,7 +67,7 @@ export const ERROR_CODES = {
       "The node, the configured `chainId`, the `follow` cursor or the target of a sync belong to different networks. Nothing was signed or written.",
     advice:
       "Compare the URL with `tradewire status`. If you meant to change the network, use another target, cursor or `chainId`.",
-    example: 'the node is on chain "b", but the chain to sign for is "a"',
+    example: 'the node is on chain "b", not on "a"',
   },
   TW_NOT_LISTED: {
     class: "RequestError",

@@ -38,7 +38,7 @@ export function requireChain(answered: string, named: string | undefined): void 
   if (named === undefined) {
     assertChainId("the node's chain ID", answered);
   } else if (answered !== named) {
-    throw new RequestError(`the node is on chain ${quoted(answered)}, but the chain to sign for is ${quoted(named)}`, {
+    throw new RequestError(`the node is on chain ${quoted(answered)}, not on ${quoted(named)}`, {
       errorCode: "TW_CHAIN_MISMATCH",
       advice: "Check the node's URL and the chain ID: chainId, TRADEWIRE_CHAIN_ID or --chain-id.",
     });

@@ -166,19 +166,21 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
  * @example
  * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
  */
-export function createTransport(
-  config: Config,
-  options: TransportOptions = {},
-  gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
-): ClosableTransport {
+export function createTransport(config: Config, options: TransportOptions = {}, gateOf?: GateOf): ClosableTransport {
   return composeTransport(openAny, config, options, gateOf);
 }
+
+/**
+ * Returns what decides which of several nodes may be used. With `isOneNode`, they are the ways to one node, which is only
+ * compared with the chain of the configuration.
+ */
+export type GateOf = (nodes: readonly OpenNode[], isOneNode: boolean) => NodeGate;
 
 function composeTransport(
   open: OpenTransport,
   config: Config,
   options: TransportOptions,
-  gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
+  gateOf?: GateOf,
 ): ClosableTransport {
   assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
   const { interceptors = [], hooks, registry } = options;
@@ -190,7 +192,7 @@ function composeTransport(
   const isolated = isolateHooks(hooks ?? {});
   const endpoint = mainEndpoint(config);
   const nodes = openNodes(open, config, isolated, registry);
-  const withDeadline = limited(overNodes(nodes, config, isolated, gateOf?.(nodes)), {
+  const withDeadline = limited(overNodes(nodes, config, isolated, gateOf), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(markInterceptorErrors), retryInterceptor(retry, isolated)],
@@ -259,17 +261,19 @@ function overNodes(
   nodes: readonly OpenNode[],
   config: Config,
   hooks: Hooks,
-  gate: NodeGate | undefined,
+  gateOf: GateOf | undefined,
 ): ClosableTransport {
   const [only, ...others] = nodes;
   const rotates = (method: DescMethod) => isReadOnly(method) && method.parent.typeName !== CORE_SERVICE;
-  if (only !== undefined && others.length === 0) {
-    return only.transport;
-  }
   // gRPC and REST with a URL each are two ways to one node.
   const lists = [urlsOf(config.grpc), urlsOf(config.rest), nodes.filter(({ url }) => url === undefined)];
   const isOneNode = lists.every(({ length }) => length <= 1);
-  return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
+  const opened = gateOf?.(nodes, isOneNode);
+  const gate = isOneNode && config.chainId === undefined ? undefined : opened;
+  if (only !== undefined && others.length === 0 && gate === undefined) {
+    return only.transport;
+  }
+  return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && { gate }) });
 }
 
 interface SharedOptions extends TransportOptions {

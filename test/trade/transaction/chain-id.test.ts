@@ -39,7 +39,7 @@ describe("the chain that is signed for", () => {
   test.each(["grpc", "rest"] as const)("is the one named, or nothing is signed, over %s", async (transport) => {
     await using node = await nodeOf("vega-mainnet-0011");
     const config = { transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
-    const said = 'the node is on chain "vega-mainnet-0011", but the chain to sign for is "test-1"';
+    const said = 'the node is on chain "vega-mainnet-0011", not on "test-1"';
     await using named = createClient({ ...config, chainId: "test-1" });
     await using unnamed = createClient(config);
     const signer = counting();
@@ -54,7 +54,7 @@ describe("the chain that is signed for", () => {
       expect(error).toMatchObject({ summary: said });
     }
     expect(signer.signed).toBe(0);
-    await named.signCommand(stopOrder(), { signer, chainId: "vega-mainnet-0011" });
+    await unnamed.signCommand(stopOrder(), { signer, chainId: "vega-mainnet-0011" });
     await unnamed.signCommand(stopOrder(), { signer });
     expect(signer.signed).toBe(2);
   });

@@ -28,7 +28,7 @@ describe("the chain of the node", () => {
   it("has to be the one that is named", () => {
     expect(() => requireChain("test-1", "test-1")).not.toThrow();
     expect(() => requireChain("test-2", "test-1")).toThrow(
-      'the node is on chain "test-2", but the chain to sign for is "test-1"\nCheck the node\'s URL',
+      'the node is on chain "test-2", not on "test-1"\nCheck the node\'s URL',
     );
     expect(() => requireChain("", "test-1")).toThrow("the node is on chain");
   });

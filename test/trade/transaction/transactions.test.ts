@@ -93,7 +93,7 @@ describe("a command that is signed", () => {
   it("is not signed for a different chain than the one named", async () => {
     const named = { isLoopback: false, chainId: "test-2" };
     expect(String(await reasonOf(transactionsAt({}, named).transactions.signCommand(stopOrder(), options)))).toContain(
-      'the node is on chain "test-1", but the chain to sign for is "test-2"',
+      'the node is on chain "test-1", not on "test-2"',
     );
     const own = { ...options, chainId: "test-1" };
     expect(await transactionsAt({}, named).transactions.signCommand(stopOrder(), own)).toMatchObject({ version: 3 });
