@@ -31,7 +31,7 @@ const FILE = "state";
 /** The prefix of the files of segments. The hash of the content follows. */
 const PREFIX = "segment-";
 /** Incremented with each change of {@link NetworkState} or its parts: checkpoints of other formats are ignored. */
-const FORMAT = 8;
+const FORMAT = 9;
 /** The maximum execution time of the blocks that a restart replays, in milliseconds. */
 const MAX_REPLAY_MS = 2000;
 /** The minimum execution time of the blocks between two checkpoints, as a multiple of the time to write one. */

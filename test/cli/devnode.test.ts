@@ -190,7 +190,29 @@ describe("tradewire devnode", () => {
     expect(wrong).toMatchObject({
       code: 2,
       out: "",
-      err: expect.stringMatching(/^tradewire: --genesis trades, row 1.*colour.*\n/),
+      err: expect.stringMatching(
+        /^Loading the rows of trades \(17 B\) …\ntradewire: --genesis trades, row 1.*colour.*\n/,
+      ),
+    });
+    const older = ["--segments", "1", "--schema-versions", "115,116"];
+    const newer = "vega_time,id,market_id,size,price,buyer,seller,buyer_buy_back_fee";
+    await writeFile(path, `${newer}\n2023-10-19 08:00:01+00,ab,ab,1,1,ab,ab,7\n`);
+    const dropped = await run([
+      "devnode",
+      "--grpc-port",
+      "0",
+      "--rest-port",
+      "0",
+      ...older,
+      "--genesis",
+      `trades=${path}`,
+    ]);
+    expect(dropped).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(
+        /row 1: column buyer_buy_back_fee has a value, but blocks 1 to 1000 .*\nSet --schema-versions /,
+      ),
     });
   });
 });

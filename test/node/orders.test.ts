@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, type Client as ServiceClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type Client, createClient, signerFromSeed } from "tradewire";
+import { type Client, createClient, type Signer, signerFromSeed } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
@@ -16,6 +16,7 @@ import {
   PeggedReference,
   Side,
 } from "tradewire/gen/vega/vega_pb.js";
+import { collect } from "../support/listing-clients.js";
 
 let node: Devnode;
 let clients: Record<"grpc" | "rest", Client>;
@@ -280,4 +281,37 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.Internal });
     }
   });
+});
+
+// The stop order has the identifier of the batch's last order (v0.78.0, core/processor/batch_market_instructions_processor.go).
+test.each(["at once", "later"])("a stop order that triggers %s hides no order of its batch", async (when) => {
+  await using network = await startDevnode({ segments: 1, blocksPerSegment: 20, blockMs: 0 });
+  await using client = createClient({ transport: "grpc", grpc: { url: network.grpcUrl } });
+  const signer: Signer = signerFromSeed("c3".repeat(32));
+  const other = signerFromSeed("d4".repeat(32));
+  const send = async (command: Parameters<Client["sendCommand"]>[0], by = signer) => {
+    await client.sendCommand(command, { signer: by });
+    await network.makeBlock();
+  };
+  const marketId = open();
+  const market = { marketId, size: 2n, type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC };
+  await send({ case: "orderSubmission", value: { ...market, side: Side.BUY } });
+  const { marketData } = await client.service(TradingDataService).getLatestMarketData({ marketId });
+  const { bestBidPrice = "", lastTradedPrice = "" } = marketData ?? {};
+  const value = when === "at once" ? lastTradedPrice : bestBidPrice;
+  const fallsBelow = {
+    orderSubmission: { ...market, side: Side.SELL, reduceOnly: true, reference: "closes" },
+    trigger: { case: "price", value } as const,
+  };
+  const submissions = [{ ...limit, marketId, reference: "rests" }];
+  await send({ case: "batchMarketInstructions", value: { submissions, stopOrdersSubmission: [{ fallsBelow }] } });
+  if (when === "later") {
+    await send({ case: "orderCancellation", value: { marketId } });
+    await send({ case: "orderSubmission", value: { ...market, side: Side.SELL } }, other);
+  }
+  const references = (await collect(client.orders({ parties: [signer.publicKey] }))).map(({ reference }) => reference);
+  expect(references.toSorted()).toEqual(["", "closes", "rests"]);
+  const [stop] = await collect(client.stopOrders({ parties: [signer.publicKey] }));
+  const order = await client.service(TradingDataService).getOrder({ orderId: stop?.stopOrder.orderId ?? "" });
+  expect(order.order?.reference).toBe("closes");
 });

@@ -211,7 +211,7 @@ export const ERROR_CODES = {
     title: "The connection was lost during the call",
     cause: "The node, a proxy or the network closed the connection. The node may have received the call.",
     advice:
-      "Try again if the call only reads. Check the effects of other calls before you repeat them. If it happens immediately, the port may speak TLS: use `https:`.",
+      "Try again if the call only reads. Check the effects of other calls before you repeat them. If it happens immediately, the port may speak TLS (use `https:`) or gRPC.",
     example: "the connection was lost (http://node.example:3002)",
   },
   TW_TIMEOUT: {
@@ -257,7 +257,7 @@ export const ERROR_CODES = {
     class: "ProtocolError",
     title: "The response does not come from a node, or was changed on the way",
     cause:
-      "A proxy, a login page or another server answered, the gRPC and REST URLs are swapped, the node has another version, or a proxy truncates or changes responses.",
+      "A proxy, a login page or another server answered, the node has another version, or a proxy truncates or changes responses.",
     advice: "Use `curl -i URL` to see what answers. Configure the proxy to leave responses unchanged.",
     example: "unexpected response with content type text/html",
   },

@@ -22,7 +22,8 @@ import {
   textList,
   withDefault,
 } from "../declarations.js";
-import { type CommandContext, type InputContext, json, printable, writeOut } from "../output.js";
+import { size } from "../formatting.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { parseDurationOrZero, parseInteger } from "../parsers.js";
 import { chainIdPrefixOption, ownChainIdOption, profileOption } from "../shared-options.js";
@@ -131,11 +132,13 @@ function genesisFile(
   return { ...files, [table]: path.join("=") };
 }
 
-async function readGenesis(files: Readonly<Record<string, string>>, context: InputContext): Promise<Genesis> {
+async function readGenesis(files: Readonly<Record<string, string>>, context: CommandContext): Promise<Genesis> {
   const read: (readonly [table: string, bytes: Buffer])[] = [];
   for (const [table, path] of Object.entries(files)) {
     // One after the other, because each listens to the signal.
-    read.push([table, await buffer(readBytes(path, context))]);
+    const bytes = await buffer(readBytes(path, context));
+    context.notes.write(`Loading the rows of ${table} (${size(bytes.length)}) …\n`);
+    read.push([table, bytes]);
   }
   return Object.fromEntries(read);
 }

@@ -115,8 +115,8 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
   /**
    * Reads the bytes of the archive.
    *
-   * @returns the bytes, split anywhere, which must not be modified or transferred, since they may be a view of unread
-   *   data; if this throws, the bytes before are not a complete archive
+   * @returns the bytes, split anywhere; each chunk may be kept, but not modified or transferred, since it may be a view
+   *   of unread data; if this throws, the bytes before are not a complete archive
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
    *   {@link CanceledError} as above, while reading
    */

@@ -108,7 +108,7 @@ function applyBatch(
   ];
   const cancellations = batch.stopOrdersCancellation.map((each) => () => cancelStopOrders(context, partyId, each));
   const stopOrders = batch.stopOrdersSubmission.map((each, index) => () => {
-    submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
+    submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {}, ids.submissions);
     return undefined;
   });
   const results = [counted, cancellations, stopOrders].flatMap((instructions) =>

@@ -49,6 +49,8 @@ export interface PendingStopOrder {
   readonly submission: OrderSubmission;
   /** Best price since submission, which a trailing stop order follows; 0 before the first trade. */
   readonly bestPrice: bigint;
+  /** Whether its order gets the stop order's identifier. */
+  readonly sharesId: boolean;
 }
 
 /** Reference prices of pegged orders: the best prices of orders that are not pegged; 0 for an empty side. */
@@ -143,7 +145,7 @@ export interface ExecutionContext {
   readonly emit: Emit;
   readonly startingBalance: string;
   readonly maxStopOrders: number;
-  /** Whether the order of a stop order has the stop order's identifier. */
+  /** Whether the order of a stop order has the stop order's identifier, unless another order has it. */
   readonly keepsStopOrderIds: boolean;
   /** Changed margin levels that are not emitted yet, by `PARTY MARKET`. */
   readonly marginLevels: Map<string, MarginLevels>;

@@ -41,7 +41,7 @@ export interface EngineOptions {
   readonly maxStopOrders: number;
   /**
    * Whether the order of a stop order has the stop order's identifier, as specified (2.4), instead of a new one, as on
-   * the network. `false` by default.
+   * the network. An identifier that an order of the same batch has is not shared. `false` by default.
    */
   readonly keepsStopOrderIds?: boolean;
 }
@@ -62,7 +62,10 @@ export function initialState(options: EngineOptions): State {
   for (const { stopOrder, submission } of options.stopOrders) {
     const market = markets.get(stopOrder?.marketId ?? "");
     if (market !== undefined && stopOrder !== undefined && submission !== undefined) {
-      market.stopOrders.set(stopOrder.id, { stopOrder, submission, bestPrice: market.lastPrice });
+      market.stopOrders.set(stopOrder.id, {
+        ...{ stopOrder, submission, bestPrice: market.lastPrice },
+        sharesId: options.keepsStopOrderIds ?? false,
+      });
       trackExpiry(market, stopOrder.expiresAt);
     }
   }

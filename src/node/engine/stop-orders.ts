@@ -51,14 +51,17 @@ type StopOrderOutcome = Pick<StopOrder, "status"> & Partial<Pick<StopOrder, "ord
  * Submits a stop order or an OCO pair (v0.78.0, `core/execution/future/market.go`,
  * SubmitStopOrdersWithIDGeneratorAndOrderIDs). A stop order whose trigger price is already reached submits its order
  * immediately. The transaction result reports neither a rejection nor an unknown market.
+ *
+ * @param orderIds - the identifiers of the orders of the same batch
  */
 export function submitStopOrders(
   context: ExecutionContext,
   partyId: string,
   submission: StopOrdersSubmission,
   ids: StopOrderIdentifiers,
+  orderIds: readonly string[] = [],
 ): void {
-  const stopOrders = stopOrdersOf(context, partyId, submission, ids);
+  const stopOrders = stopOrdersOf(context, partyId, submission, ids, orderIds);
   const market = context.state.markets.get(stopOrders[0]?.stopOrder.marketId ?? "");
   if (market === undefined) {
     return;
@@ -144,10 +147,11 @@ function hasValidShare({ setup: { sizeOverrideSetting, sizeOverrideValue } }: Su
 
 /** Creates the stop orders of a submission, without validating them. */
 function stopOrdersOf(
-  { block }: ExecutionContext,
+  { block, keepsStopOrderIds }: ExecutionContext,
   partyId: string,
   submission: StopOrdersSubmission,
   ids: StopOrderIdentifiers,
+  orderIds: readonly string[],
 ): readonly SubmittedStopOrder[] {
   return STOP_ORDER_HALVES.flatMap((half) => {
     const setup = submission[half];
@@ -174,7 +178,10 @@ function stopOrdersOf(
       trigger,
     });
     const order = orderSubmission ?? create(OrderSubmissionSchema);
-    return [{ setup, stopOrder, submission: { ...order, marketId, price: order.price || "0" }, bestPrice: 0n }];
+    const sharesId = keepsStopOrderIds && !orderIds.includes(stopOrder.id);
+    return [
+      { setup, stopOrder, submission: { ...order, marketId, price: order.price || "0" }, bestPrice: 0n, sharesId },
+    ];
   });
 }
 
@@ -429,8 +436,8 @@ function submitOrdersOf(
  * Returns the identifier for the order of a stop order: the next one of the transaction or block or, as specified
  * (2.4), the stop order's own.
  */
-function nextOrderId({ nextId, keepsStopOrderIds }: ExecutionContext, { stopOrder }: PendingStopOrder): string {
-  return keepsStopOrderIds ? stopOrder.id : nextId();
+function nextOrderId({ nextId }: ExecutionContext, { stopOrder, sharesId }: PendingStopOrder): string {
+  return sharesId ? stopOrder.id : nextId();
 }
 
 function sizeOf(market: MarketState, stop: PendingStopOrder): bigint {

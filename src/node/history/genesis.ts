@@ -1,4 +1,4 @@
-import { quoted } from "../../base/errors/error-text.js";
+import { type ErrorText, quoted } from "../../base/errors/error-text.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import { formatValue, formatWrongType, isBytes } from "../../base/input/assert.js";
 import { createCsvParser } from "../../data/csv/csv-parser.js";
@@ -19,10 +19,17 @@ export type GenesisLines = ReadonlyMap<number, Buffer>;
 
 /** Assigns rows to segments. */
 export interface SegmentLookup {
-  /** Returns the segment of a time in PostgreSQL's format: its index, and its version of the database schema. */
-  segmentOf(time: string): { readonly index: number; readonly version: bigint };
+  /** Returns the segment of a time in PostgreSQL's format. */
+  segmentOf(time: string): Segment;
   /** The schema versions of all segments, in any order. */
   readonly versions: readonly number[];
+}
+
+interface Segment {
+  readonly index: number;
+  readonly fromHeight: bigint;
+  readonly toHeight: bigint;
+  readonly databaseVersion: bigint;
 }
 
 /** A row with its primary key, and its number for error messages, from 1. */
@@ -69,11 +76,12 @@ function tableLines(
       throw rowError(where, ` must be an object of values by column (got ${formatWrongType(record)})`);
     }
     const texts = parseRow(where, record, columnsByName);
-    const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
-    const row = rowOf(where, texts, tableSchema(table, version));
-    const rows = segments.get(index) ?? [];
-    rows.push(row);
-    segments.set(index, rows);
+    const segment = places.segmentOf(texts.get("vega_time") ?? "");
+    const schema = tableSchema(table, segment.databaseVersion);
+    requireColumns(where, texts, schema, segment, columnsByName);
+    const rows = segments.get(segment.index) ?? [];
+    rows.push(rowOf(where, texts, schema));
+    segments.set(segment.index, rows);
   }
   return new Map([...segments].map(([index, rows]) => [index, sortedLines(table, rows)]));
 }
@@ -84,7 +92,7 @@ interface Place {
   readonly number: number;
 }
 
-function rowError({ table, number }: Place, problem: string, advice?: string): RequestError {
+function rowError({ table, number }: Place, problem: string, advice?: ErrorText): RequestError {
   return new RequestError((nameOf) => `${nameOf(`genesis.${table}`)}, row ${number}${problem}`, { advice });
 }
 
@@ -123,6 +131,27 @@ function parseRow(
     texts.set(name, parseColumn(where, column, value));
   }
   return texts;
+}
+
+/** Requires that a segment has the columns of all values, except empty ones. */
+function requireColumns(
+  where: Place,
+  texts: ReadonlyMap<string, string | null>,
+  { columns, version }: TableSchema,
+  { fromHeight, toHeight }: Segment,
+  columnsByName: ReadonlyMap<string, TableColumn>,
+): void {
+  const names = new Set(columns.map(({ name }) => name));
+  for (const [name, text] of texts) {
+    if (text !== null && text !== "" && !names.has(name)) {
+      throw rowError(
+        where,
+        `: column ${name} has a value, but blocks ${fromHeight} to ${toHeight} have schema version ${version}, without this column`,
+        (nameOf) =>
+          `Set ${nameOf("schemaVersions")} so that these blocks have version ${columnsByName.get(name)?.since}, or leave the column empty.`,
+      );
+    }
+  }
 }
 
 function rowOf(where: Place, texts: ReadonlyMap<string, string | null>, { columns, key, version }: TableSchema): Row {

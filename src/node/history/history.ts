@@ -91,7 +91,7 @@ export function createHistory(options: HistoryOptions): History {
     versions: [...new Set(schemaVersions)],
     segmentOf(time) {
       const index = segmentOfTime(time, count, blocksPerSegment, generated);
-      return { index, version: segmentRange(rules, index).databaseVersion };
+      return { index, ...segmentRange(rules, index) };
     },
   });
   const generatedSegments = once(() => linkedSegments(rules, count, genesis));

@@ -145,7 +145,7 @@ function inexactError(
   const of = owner === undefined ? "" : ` of ${owner}`;
   const expected =
     tick === 1n
-      ? `must have at most ${decimals} decimals${of}, in steps of ${step}`
+      ? `must have at most ${decimals} decimals${of}${decimals < 0 ? `, in steps of ${step}` : ""}`
       : `must be a multiple of ${step}, the tick size${of} with ${decimals} decimals`;
   const [below, above] = nearest.map((units) => formatDecimal(units, decimals));
   const advice =

@@ -124,7 +124,7 @@ export interface RecordListings {
    *
    * @param filter the markets, the parties, the statuses, and the time of the last change
    * @param options the size of a page, where to start and stop, a signal
-   * @returns the orders, newest first
+   * @returns the orders, newest first; the price of a market order is 0
    *
    * @example
    * for await (const order of client.orders({ markets: ["BTCUSD.PERP"], statuses: ["ACTIVE"] }, { limit: 100 })) {

@@ -113,8 +113,8 @@ export interface TimeoutConfig {
   /** The timeout of a unary call with all its retries, in milliseconds. */
   readonly callMs: number;
   /**
-   * The timeout between two messages of a stream, in milliseconds. By default 60,000 for downloads, such as exports,
-   * and none for streams of events, which may be silent.
+   * The maximum idle time of a stream that is being read, in milliseconds. Every byte counts; with `grpc-js`, every message. By
+   * default 60,000 for downloads, such as exports, and none for streams of events, which may be silent.
    */
   readonly idleMs?: number | undefined;
 }

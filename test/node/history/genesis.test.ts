@@ -199,13 +199,17 @@ describe("rows of one's own", () => {
     expect(() => made(genesis as Genesis)).toThrow(message);
   });
 
-  it("need the columns of their segment's version, and may have those of others", async () => {
+  it("need the columns of their segment's version, and values in no others", async () => {
     const [usual] = (await texts(made({}), "trades")).map((csv) => csv.slice(0, csv.indexOf("\n")));
     expect((await texts(made({ trades: csvHeader("trades", 115) + usual }), "trades"))[0]).toBe(`${usual}\n`);
     expect(() => made({ trades: csvHeader("trades", 115) + usual }, [116])).toThrow(
       "genesis.trades, row 1: column buyer_buy_back_fee must not be NULL",
     );
-    const newer = `${csvHeader("trades", 116)}${usual},1,2,3,4,5,6`;
-    expect((await texts(made({ trades: newer }), "trades"))[0]).toBe(`${usual}\n`);
+    const newer = (added: string) => made({ trades: `${csvHeader("trades", 116)}${usual}${added}` });
+    expect((await texts(newer(",,,,,,"), "trades"))[0]).toBe(`${usual}\n`);
+    expect(() => newer(",,,3,4,5,6")).toThrow(
+      "genesis.trades, row 1: column buyer_high_volume_maker_fee has a value, but blocks 1 to 50 have schema version 115, without this column",
+    );
+    expect(() => newer(",,,3,4,5,6")).toThrow("Set schemaVersions so that these blocks have version 116, or leave");
   });
 });

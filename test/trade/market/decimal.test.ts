@@ -76,7 +76,7 @@ describe("decimal numbers", () => {
 
   it("that would have to be rounded are refused, with the nearest that would not", () => {
     expect(() => parseDecimal("1.23456", 4)).toThrow(
-      'text must have at most 4 decimals, in steps of 0.0001 (got "1.23456")\n' +
+      'text must have at most 4 decimals (got "1.23456")\n' +
         "Use 1.2345, the nearest below, or 1.2346, the nearest above.",
     );
     expect(() => parseDecimal("-1.23456", 4)).toThrow("Use -1.2346, the nearest below, or -1.2345, the nearest above.");

@@ -239,7 +239,7 @@ describe("commands of decimal numbers", () => {
         "Use 1.2345, the nearest below, or 1.235, the nearest above.",
     );
     expect(() => units.order({ ...limit, price: "1", size: "0.0001" })).toThrow(
-      `size must have at most 3 decimals of market ${id}, in steps of 0.001 (got "0.0001")\nUse at least 0.001.`,
+      `size must have at most 3 decimals of market ${id} (got "0.0001")\nUse at least 0.001.`,
     );
     const peggedOrder = { reference: PeggedReference.MID, offset: "0.0001" };
     expect(() => units.order({ ...limit, size: "1", peggedOrder })).toThrow("peggedOrder.offset must");
@@ -251,7 +251,10 @@ describe("commands of decimal numbers", () => {
     const trigger = { case: "price", value: "1.00001" } as const;
     expect(() =>
       units.stopOrders({ fallsBelow: { ...stop, orderSubmission: { ...limit, size: "1" }, trigger } }),
-    ).toThrow("fallsBelow.trigger.value must");
+    ).toThrow(
+      `fallsBelow.trigger.value must have at most 4 decimals of market ${id} (got "1.00001")\n` +
+        "Use 1, the nearest below, or 1.0001, the nearest above.",
+    );
   });
 
   it("are refused with a negative number, a field that does not exist, and a market of its own", () => {
