@@ -2,7 +2,7 @@
 // has two nodes and retries with patience, so anything that sent a transaction twice would be counted.
 import { copyFileSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { type Client, type ClientConfig, createClient, type Transaction } from "tradewire";
@@ -221,10 +221,7 @@ describe.each(transports)("over %s", (transport) => {
       headers[":path"]?.endsWith("LastBlockHeight") === true
         ? { pieces: [frame(toBinary(LastBlockHeightResponseSchema, last))], ending: { "grpc-status": "0" } }
         : { headers: { "grpc-encoding": "gzip" }, pieces: [frame(bomb, 1)], ending: { "grpc-status": "0" } };
-    gateway.answer = ({ line }) =>
-      line.includes("/blockchain/height")
-        ? whole("200 OK", toJsonString(LastBlockHeightResponseSchema, last), { "content-type": "application/json" })
-        : whole("200 OK", bomb, { "content-type": "application/json", "content-encoding": "gzip" });
+    gateway.answer = whole("200 OK", bomb, { "content-type": "application/json", "content-encoding": "gzip" });
     const limits = { maxMessageBytes: 2 ** 20, maxJsonBytes: 2 ** 20 };
     const client = clientOf(transport, [{ grpc: node.url, rest: gateway.url }], { limits });
     expect(await submit(client, await craft({ block }))).toBe("OutcomeUnknownError");
