@@ -32,6 +32,7 @@ import {
   foreignFailure,
   httpText,
   isUnsentError,
+  setDetails,
 } from "./call-failure.js";
 import { layered } from "./layered.js";
 import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
@@ -78,9 +79,7 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     const cause = isReadOnly(method) ? failure : outcomeUnknown(failure, context);
     const { metadata, details } = ConnectError.from(reason);
     const message = cause instanceof NodeError ? cause.object.message : cause.summary;
-    const error = new ConnectError(message, cause.code, metadata, undefined, cause);
-    error.details = details;
-    throw error;
+    throw setDetails(new ConnectError(message, cause.code, metadata, undefined, cause), details);
   };
   const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
   return withFailures(transport, failing, (header, contextValues) => {

@@ -16,7 +16,7 @@ import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
 import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
-import { toConnectError } from "../call-failure.js";
+import { setDetails, toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
@@ -452,9 +452,7 @@ export function withEarlierFailures(reason: unknown, error: TradewireError, earl
   }
   Object.assign(cause, { transport: error.transport, method: error.method });
   const { rawMessage, metadata, details } = ConnectError.from(reason);
-  const failure = new ConnectError(rawMessage, cause.code, metadata, undefined, cause);
-  failure.details = details;
-  return failure;
+  return setDetails(new ConnectError(rawMessage, cause.code, metadata, undefined, cause), details);
 }
 
 function withNote(error: TradewireError, note: string): TradewireError | undefined {
