@@ -243,6 +243,11 @@ export class PolicyError extends RequestError {
 /** What answers calls: a node of the network, or a server of another API. */
 export type Server = "node" | "server";
 
+/** Returns what answers a method, by its full name. */
+export function serverOf(method: string): Server {
+  return /^(?:datanode|vega)\./.test(method) ? "node" : "server";
+}
+
 /** The options of a {@link NodeError}, besides its error object. */
 export interface NodeErrorOptions extends Pick<TradewireErrorOptions, "cause" | "notes"> {
   /** See {@link NodeError.isRefusal}; false by default. */

@@ -15,6 +15,7 @@ import {
   NodeError,
   ProtocolError,
   RequestError,
+  serverOf,
   TradewireError,
 } from "../../base/errors/index.js";
 import { connectionLost, type NetworkFailure, networkFailure, streamReset } from "../../base/errors/network-failure.js";
@@ -36,7 +37,7 @@ import {
 } from "./call-failure.js";
 import { layered } from "./layered.js";
 import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
-import { hasSingleResponse, isReadOnly, methodName, serverOf } from "./method.js";
+import { hasSingleResponse, isReadOnly, methodName } from "./method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "./transport-types.js";
 
 /** The call that failed. */

@@ -8,6 +8,7 @@ import {
   NodeError,
   ProtocolError,
   RequestError,
+  serverOf,
   type TradewireError,
 } from "../../../base/errors/index.js";
 import { failureKind, reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
@@ -21,7 +22,7 @@ import { type Hooks, isolateHooks } from "../hooks.js";
 import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
-import { hasSingleResponse, isReadOnly, isRepeatable, methodName, serverOf } from "../method.js";
+import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
 
 /** One of several transports, and its name in hooks and errors. */
