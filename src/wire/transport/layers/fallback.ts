@@ -115,16 +115,19 @@ export function betweenNodes(
   } = options;
   const { onFallback } = isolateHooks(hooks);
   const inOrder = createOrder(members);
-  const turns: Turns = {
-    membersFor: (method) => (strategy === "round-robin" && rotates(method) ? inOrder() : members),
-    cooldowns: createCooldowns(pauseMs, maxPauseMs),
+  const cooldowns = createCooldowns(pauseMs, maxPauseMs);
+  const membersFor = (method: DescMethod) => (strategy === "round-robin" && rotates(method) ? inOrder() : members);
+  /** Only nodes of the network can be checked. */
+  const turnsFor = (method: DescMethod): Turns => ({
+    membersFor,
+    cooldowns,
     onFallback,
-    gate,
-  };
+    gate: serverOf(methodName(method)) === "node" ? gate : undefined,
+  });
 
   return transportOf({
     unary: (call) =>
-      callInTurn(turns, call, ({ transport }, remaining) => {
+      callInTurn(turnsFor(call.method), call, ({ transport }, remaining) => {
         const { method, timeoutMs, contextValues } = call;
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
         const limitMs = shareMs(leftMs, remaining);
@@ -141,7 +144,7 @@ export function betweenNodes(
       if (method.methodKind !== "server_streaming") {
         const requests = recordRequests(call.message);
         const response = await callInTurn(
-          turns,
+          turnsFor(method),
           call,
           ({ transport }) => sendStream(transport, { ...call, message: requests.replay() }),
           (error) => wasNeverSent(error) && requests.isComplete(),
@@ -153,7 +156,7 @@ export function betweenNodes(
         return response;
       }
       const messages = await replayable(call.message);
-      return callInTurn(turns, call, async (member, [next]) => {
+      return callInTurn(turnsFor(method), call, async (member, [next]) => {
         const response = await awaitFirstMessage(await sendStream(member.transport, { ...call, message: messages() }));
         const failedTransports = contextValues.get(failedTransportsKey);
         if (next === undefined || failedTransports === undefined) {
