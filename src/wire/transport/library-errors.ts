@@ -236,7 +236,7 @@ function isTimeout(reason: unknown): boolean {
 
 function classify(reason: unknown, context: CallContext): TradewireError {
   const error = ConnectError.from(reason);
-  if (error.metadata.has("grpc-status")) {
+  if (isStatus(error)) {
     const { isNodeStatus = false, http } = factsOf(reason);
     return new NodeError(toErrorObject(error), {
       cause: reason,
@@ -260,6 +260,33 @@ function classify(reason: unknown, context: CallContext): TradewireError {
     return connectionError(failure, context.url, reason);
   }
   return foreign === undefined ? unknownError(error, context.url) : publicError(foreign, error, context);
+}
+
+/** The codes that Connect gives to no fault of its own. */
+const STATUS_CODES: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.AlreadyExists,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+  Code.FailedPrecondition,
+  Code.OutOfRange,
+]);
+
+/** Returns whether an error is the server's status: gRPC's, or that of the Connect protocol or of a transport in memory. */
+function isStatus(error: ConnectError): boolean {
+  const { metadata, rawMessage } = error;
+  if (metadata.has("grpc-status")) {
+    return true;
+  }
+  if (
+    error instanceof CallError ||
+    /^(?:HTTP \d{3}$|unsupported (?:content type|response encoding) )/.test(rawMessage)
+  ) {
+    return false; // Connect adds the header of the response to these faults.
+  }
+  // Connect adds it to a server's error, too.
+  const isOfConnect = /^application\/(?:connect\+|json)/.test(metadata.get("content-type") ?? "");
+  return isOfConnect || (STATUS_CODES.has(error.code) && foreignFailure(error) === undefined);
 }
 
 /** HTTP/2's error code for a stream that is no longer needed (RFC 9113, 7). It is not worth loading `node:http2`. */
