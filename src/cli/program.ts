@@ -360,6 +360,7 @@ const OPTION_FLAGS: Readonly<Record<string, readonly string[]>> = {
   liveOnly: ["--live"],
   "dateRange.startTimestamp": ["--since"],
   "dateRange.endTimestamp": ["--until"],
+  registry: ["--proto"],
   "tls.caFile": ["--ca-file"],
   "limits.maxMessageBytes": ["--max-message-bytes"],
   "limits.maxJsonBytes": ["--max-message-bytes"],

@@ -103,6 +103,18 @@ export const INVALID_RESPONSE: ResponseFault = {
   advice: "The server may have another version. The error's cause has the details.",
 };
 
+/** Returns the fault of a response that does not match its definition, by the error of protobuf-es. */
+export function invalidResponse(cause: unknown): ResponseFault {
+  const type = /([^/ "]+)"? is not in the type registry$/.exec(isError(cause) ? cause.message : "")?.[1];
+  return type === undefined
+    ? INVALID_RESPONSE
+    : {
+        ...INVALID_RESPONSE,
+        summary: `the response has an Any of the type ${type}, which is not registered`,
+        advice: (nameOf) => `Set ${nameOf("registry")} to definitions of the types that an Any may contain.`,
+      };
+}
+
 export const UNEXPECTED_COMPRESSION: ResponseFault = {
   summary: "the response uses a compression that was not requested",
   code: Code.Internal,
