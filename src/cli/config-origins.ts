@@ -1,3 +1,4 @@
+import type { Server } from "../base/errors/index.js";
 import type { Config, LoadedConfig } from "../index.js";
 import { ownFilePath } from "../wire/config/config-files.js";
 import { transportsOf, urlsOf } from "../wire/config/config-schema.js";
@@ -16,27 +17,35 @@ export function placesOf(config: Config): Place[] {
 }
 
 /** Explains where the URLs of the nodes come from, and how to set others. */
-export function originsOf(loaded: LoadedConfig, environment: Streams["environment"]): string {
+export function originsOf(loaded: LoadedConfig, environment: Streams["environment"], server: Server = "node"): string {
   const { config, sources } = loaded;
   const urls = placesOf(config).map(({ url, endpoint }) => ({ url, key: `${endpoint}.url` }));
   if (urls.every(({ key }) => sources.get(key) === "default")) {
     const file = ownFilePath(environment) ?? "a configuration file";
     const defaults = urls.map(({ url }) => url).join(" and ");
-    return `No node is configured, so the default was used (${defaults}). Start a local node with \`tradewire devnode\`, or set your node's URL with --grpc-url, --rest-url or in ${file}.`;
+    const start = server === "node" ? "Start a local node with `tradewire devnode`, or set" : "Set";
+    return `No ${server} is configured, so the default was used (${defaults}). ${start} your ${server}'s URL with --grpc-url, --rest-url or in ${file}.`;
   }
   const origins = urls.map(({ url, key }) => `${url} is set by ${originOf(loaded, key)}.`);
-  const start = staysOnLoopback(config) ? ["`tradewire devnode` starts a local node."] : [];
-  return [...origins, ...otherNodes(urls.map(({ key }) => sources.get(key) ?? "default")), ...start].join(" ");
+  const start = server === "node" && staysOnLoopback(config) ? ["`tradewire devnode` starts a local node."] : [];
+  return [
+    ...origins,
+    ...otherServers(
+      urls.map(({ key }) => sources.get(key) ?? "default"),
+      server,
+    ),
+    ...start,
+  ].join(" ");
 }
 
-/** Says how to name another node, unless options name all of them already. */
-function otherNodes(sources: readonly string[]): string[] {
+/** Says how to name another server, unless options name all of them already. */
+function otherServers(sources: readonly string[], server: Server): string[] {
   if (sources.some((source) => / network \S+$/.test(source))) {
     return ["To use another network, set --use."];
   }
   return sources.every((source) => source.startsWith("--"))
     ? []
-    : ["To use another node, set --grpc-url or --rest-url."];
+    : [`To use another ${server}, set --grpc-url or --rest-url.`];
 }
 
 /** Returns where the value of a key comes from. */

@@ -7,6 +7,8 @@ import {
   ConnectionError,
   OutcomeUnknownError,
   RequestError,
+  type Server,
+  serverOf,
   TradewireError,
 } from "../base/errors/index.js";
 import { lazily, startLoading } from "../base/input/lazy.js";
@@ -172,7 +174,7 @@ async function execute(
     }
     // An interruption must not hide that a transaction may have been submitted.
     if (signal.aborted && !(signal.reason instanceof CommandTimeout) && !(reason instanceof OutcomeUnknownError)) {
-      err.write(hasActed ? `tradewire: interrupted; ${UNKNOWN}\n` : "");
+      err.write(hasActed ? `tradewire: interrupted; ${unknownOutcome(thrown)}\n` : "");
       return interruptedCode(signal);
     }
     const wording = reason instanceof TradewireError ? await wordingFor(reason, running, adviceOn) : undefined;
@@ -214,7 +216,12 @@ function throwIfTimedOut({ reason }: AbortSignal): void {
   }
 }
 
-const UNKNOWN = "it is unknown whether the node executed the call";
+/** Returns what a failed call was for. */
+function calledServer(reason: unknown): Server {
+  return reason instanceof TradewireError && reason.method !== undefined ? serverOf(reason.method) : "node";
+}
+
+const unknownOutcome = (reason: unknown) => `it is unknown whether the ${calledServer(reason)} executed the call`;
 
 /** Returns the error to report: what a timeout interrupted is less clear than the timeout. */
 function errorOf(thrown: unknown, { reason }: AbortSignal, hasActed: boolean): unknown {
@@ -222,11 +229,10 @@ function errorOf(thrown: unknown, { reason }: AbortSignal, hasActed: boolean): u
   if (!(reason instanceof CommandTimeout) || saysMore) {
     return thrown;
   }
-  return new ConnectionError(hasActed ? `${reason.message}; ${UNKNOWN}` : reason.message, {
+  const check = calledServer(thrown) === "node" ? "check the node with `tradewire status`" : "check the server";
+  return new ConnectionError(hasActed ? `${reason.message}; ${unknownOutcome(thrown)}` : reason.message, {
     code: Code.DeadlineExceeded,
-    advice: hasActed
-      ? "Check the effects of the call before you repeat it."
-      : "Use a longer --timeout, or check the node with `tradewire status`.",
+    advice: hasActed ? "Check the effects of the call before you repeat it." : `Use a longer --timeout, or ${check}.`,
     cause: thrown,
   });
 }
@@ -354,6 +360,7 @@ const OPTION_FLAGS: Readonly<Record<string, readonly string[]>> = {
   liveOnly: ["--live"],
   "dateRange.startTimestamp": ["--since"],
   "dateRange.endTimestamp": ["--until"],
+  registry: ["--proto"],
   "tls.caFile": ["--ca-file"],
   "limits.maxMessageBytes": ["--max-message-bytes"],
   "limits.maxJsonBytes": ["--max-message-bytes"],
@@ -413,7 +420,7 @@ function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfi
         return "";
       }
       const loaded = await loadOrigins().catch(() => undefined); // The error itself matters more.
-      return loaded?.originsOf(used, streams.environment) ?? "";
+      return loaded?.originsOf(used, streams.environment, calledServer(reason)) ?? "";
     },
   };
 }

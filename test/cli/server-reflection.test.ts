@@ -1,8 +1,16 @@
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { clone, create, type DescFile, fromJson, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   ServerReflection,
   type ServerReflectionResponseSchema,
@@ -11,7 +19,7 @@ import { ServerReflection as ServerReflectionAlpha } from "tradewire/gen/grpc/re
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { run } from "../support/command.js";
 import { compile, serviceOf, unaryMethod } from "../support/definitions.js";
-import { serveNodeOf, type TestNode } from "../support/node.js";
+import { serveNodeOf, serveTcp, type TestNode } from "../support/node.js";
 
 const LIBRARY = "library.v1.LibraryService";
 
@@ -22,13 +30,16 @@ interface Question {
 }
 
 let library: ReturnType<typeof serviceOf>;
+let definitions: FileDescriptorSet;
 let nodes: TestNode[] = [];
 /** What the servers of a test were asked. */
 let asked: string[] = [];
 
 beforeAll(async () => {
   const text = readFileSync(new URL("../support/library.proto", import.meta.url), "utf8");
-  library = serviceOf(await compile({ "library.proto": text }), LIBRARY);
+  const registry = await compile({ "library.proto": text });
+  library = serviceOf(registry, LIBRARY);
+  definitions = create(FileDescriptorSetSchema, { file: [...registry.files].map(({ proto }) => proto) });
 });
 afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
@@ -98,6 +109,47 @@ const over = (node: TestNode, transport: string) => [
   ...["--grpc-url", node.grpcUrl, "--rest-url", node.restUrl],
 ];
 
+describe("a method of one's own definitions", () => {
+  let folder: string;
+  let call: string[];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "tradewire-proto-"));
+    const image = join(folder, "image.binpb");
+    await writeFile(image, toBinary(FileDescriptorSetSchema, definitions));
+    call = ["call", "GetBook", "--set", "isbn=1", "--proto", image, "--transport", "rest"];
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("fails without words about nodes if its server cannot be reached", async () => {
+    const environment = { TRADEWIRE_REST_URL: "http://127.0.0.1:1" };
+    const { code, err } = await run(call, { environment });
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /environment variable TRADEWIRE_REST_URL\. To use another server, set --grpc-url or --rest-url\.\n$/,
+      ),
+    ]);
+  });
+
+  it("fails without words about nodes if its server does not respond in time", async () => {
+    await using silent = await serveTcp(() => undefined);
+    expect(await run([...call, "--rest-url", silent.url, "--timeout", "200ms"])).toEqual({
+      code: 1,
+      out: "",
+      err: "tradewire: the command did not end within 200 ms\nUse a longer --timeout, or check the server.\n",
+    });
+  });
+
+  it("is not read from a file of them alone", async () => {
+    const proto = join(folder, "library.proto");
+    await writeFile(proto, 'syntax = "proto3";');
+    expect(await run(["methods", "--proto", proto])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/\nGive the folder from which its imports are found\.\n$/),
+    });
+  });
+});
+
 describe("a method that the network does not have", () => {
   it.each(["grpc", "grpc-js", "auto", "rest,grpc"])(
     "is called by the server's own definitions, over %s",
@@ -163,7 +215,7 @@ describe("a method that the network does not have", () => {
     const { code, err } = await run(["call", "GetBook", ...over(plain, "grpc")]);
     expect([code, err]).toEqual([
       2,
-      expect.stringMatching(/^tradewire: unknown method "GetBook"\n(Did you mean .*\?|List all methods.*)\n$/),
+      'tradewire: unknown method "GetBook"\nList all methods with `tradewire methods`; for another API, add --proto.\n',
     ]);
     const other = await serve(honest());
     expect((await run(["call", "GetBok", ...over(other, "grpc")])).err).toContain(`Did you mean ${LIBRARY}/GetBook?`);

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ContextValues } from "@connectrpc/connect";
-import { ProtocolError, RequestError } from "./error-classes.js";
+import { ProtocolError, RequestError, type Server } from "./error-classes.js";
 import { type ErrorText, quoted, truncate } from "./error-text.js";
 import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS } from "./network-failure.js";
 import { isError } from "./node-errors.js";
@@ -103,6 +103,18 @@ export const INVALID_RESPONSE: ResponseFault = {
   advice: "The server may have another version. The error's cause has the details.",
 };
 
+/** Returns the fault of a response that does not match its definition, by the error of protobuf-es. */
+export function invalidResponse(cause: unknown): ResponseFault {
+  const type = /([^/ "]+)"? is not in the type registry$/.exec(isError(cause) ? cause.message : "")?.[1];
+  return type === undefined
+    ? INVALID_RESPONSE
+    : {
+        ...INVALID_RESPONSE,
+        summary: `the response has an Any of the type ${type}, which is not registered`,
+        advice: (nameOf) => `Set ${nameOf("registry")} to definitions of the types that an Any may contain.`,
+      };
+}
+
 export const UNEXPECTED_COMPRESSION: ResponseFault = {
   summary: "the response uses a compression that was not requested",
   code: Code.Internal,
@@ -121,16 +133,21 @@ export const REQUESTS_STREAM_ALONE: ResponseFault = {
   advice: "Call the method over gRPC: set grpc.url, and use the transport grpc.",
 };
 
-export const NO_WEBSOCKET: ResponseFault = {
-  summary: "the response does not open a WebSocket",
+const NO_WEBSOCKET = "the response does not open a WebSocket";
+
+/** Returns the fault of a response of a node, or another server, that does not open a WebSocket. */
+export const noWebSocket = (server: Server): ResponseFault => ({
+  summary: NO_WEBSOCKET,
   code: Code.Unimplemented,
   advice:
-    "Over REST, bidirectional streams need grpc-gateway's WebSocket proxy, which data nodes have and core nodes do not. " +
-    "Use the data node's URL, or gRPC.",
-};
+    "Over REST, bidirectional streams need grpc-gateway's WebSocket proxy" +
+    (server === "node"
+      ? ", which data nodes have and core nodes do not. Use the data node's URL, or gRPC."
+      : ". Use a URL that has it, or gRPC."),
+});
 
 export const INVALID_HANDSHAKE: ResponseFault = {
-  summary: NO_WEBSOCKET.summary,
+  summary: NO_WEBSOCKET,
   code: Code.Internal,
   advice: CHECK_URL,
 };

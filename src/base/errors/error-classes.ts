@@ -138,6 +138,7 @@ const NODE_CODES: Codes = {
   [Code.InvalidArgument]: "TW_NODE_REFUSED",
   [Code.OutOfRange]: "TW_NODE_REFUSED",
   [Code.FailedPrecondition]: "TW_NODE_REFUSED",
+  [Code.AlreadyExists]: "TW_NODE_REFUSED",
   [Code.NotFound]: "TW_NODE_NOT_FOUND",
   [Code.Unauthenticated]: "TW_NODE_CREDENTIALS",
   [Code.PermissionDenied]: "TW_NODE_CREDENTIALS",
@@ -241,6 +242,11 @@ export class PolicyError extends RequestError {
 
 /** What answers calls: a node of the network, or a server of another API. */
 export type Server = "node" | "server";
+
+/** Returns what answers a method, by its full name. */
+export function serverOf(method: string): Server {
+  return /^(?:datanode|vega)\./.test(method) ? "node" : "server";
+}
 
 /** The options of a {@link NodeError}, besides its error object. */
 export interface NodeErrorOptions extends Pick<TradewireErrorOptions, "cause" | "notes"> {
@@ -395,8 +401,11 @@ function adviceForCode(code: Code, server: Server): string {
   switch (code) {
     case Code.InvalidArgument:
     case Code.OutOfRange:
-    case Code.FailedPrecondition:
       return `Correct the request: the ${server}'s message and the details say what is invalid.`;
+    case Code.FailedPrecondition:
+      return `Correct the request, or first change what it depends on: the ${server}'s message and the details say what.`;
+    case Code.AlreadyExists:
+      return "Use the existing record, or another name or identifier.";
     case Code.NotFound:
       return "Check the name or identifier.";
     case Code.Unauthenticated:
@@ -406,9 +415,10 @@ function adviceForCode(code: Code, server: Server): string {
       return `Check the URL and the ${server}'s version: the ${server} does not offer this method.`;
     case Code.ResourceExhausted:
     case Code.Unavailable:
-    case Code.Aborted:
     case Code.DeadlineExceeded:
       return `Try again later: the ${server} cannot serve the call now.`;
+    case Code.Aborted:
+      return "Read the current state, then try again: another call may have changed it at the same time.";
     default:
       return `The ${server} failed. Try again or use another ${server}, and report the error to the operator of the ${server}.`;
   }

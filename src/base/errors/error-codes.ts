@@ -123,51 +123,55 @@ export const ERROR_CODES = {
   },
   TW_NODE_FAILED: {
     class: "NodeError",
-    title: "The node failed",
-    cause: "The node, or a proxy in front of it, answered with an error that the request did not cause.",
-    advice: "Try again, then try another node. If it persists, report it to the operator of the node.",
+    title: "The server failed",
+    cause: "The server, or a proxy in front of it, answered with an error that the request did not cause.",
+    advice: "Try again, then try another server. If it persists, report it to the operator of the server.",
     example: "the node answered INTERNAL: failed to read from the database",
   },
   TW_NODE_REFUSED: {
     class: "NodeError",
-    title: "The node refused the request as invalid",
-    cause: "The node does not accept a value of the request. Its message and its details say which.",
-    advice: "Correct the request. If it is valid, the node may have another version: see `tradewire status`.",
+    title: "The server refused the request",
+    cause:
+      "A value of the request is invalid, or the server's data does not allow the call now, for example because a record already exists. Its message and its details say which.",
+    advice:
+      "Correct the request. If it is valid, the server may have another version: for a node, see `tradewire status`.",
     example: "the node answered INVALID_ARGUMENT: not a valid market id",
   },
   TW_NODE_NOT_FOUND: {
     class: "NodeError",
-    title: "The node does not have the requested record or path",
-    cause: "The record does not exist, the node no longer has it, or the URL has a wrong path (HTTP 404).",
+    title: "The server does not have the requested record or path",
+    cause: "The record does not exist, the server no longer has it, or the URL has a wrong path (HTTP 404).",
     advice: "Check the identifier. For HTTP 404, check the URL and its path with `curl -i URL`.",
     example: "the node answered NOT_FOUND: no market with this id",
   },
   TW_NODE_CREDENTIALS: {
     class: "NodeError",
-    title: "The node requires credentials, or rejects those it received",
-    cause: "The node, or a proxy in front of it, requires a token or another header.",
+    title: "The server requires credentials, or rejects those it received",
+    cause: "The server, or a proxy in front of it, requires a token or another header.",
     advice: "Set the header in `grpc.headers` and `rest.headers`, and check that the token has not expired.",
     example: "the node answered UNAUTHENTICATED: HTTP 401",
   },
   TW_NODE_UNIMPLEMENTED: {
     class: "NodeError",
-    title: "The node does not offer the method",
-    cause: "The node has another version, or the URL leads to a core node or another server instead of a data node.",
-    advice: "Check the URL, and the node's version with `tradewire status`.",
+    title: "The server does not offer the method",
+    cause:
+      "The server has another version, or the URL leads to another server, such as a core node instead of a data node.",
+    advice: "Check the URL, and the version: of a node, with `tradewire status`.",
     example: "the node answered UNIMPLEMENTED: unknown service datanode.api.v2.TradingDataService",
   },
   TW_NODE_RATE_LIMITED: {
     class: "NodeError",
-    title: "The node refused the call because there are too many calls",
-    cause: "This address exceeded the node's rate limit. A node bans addresses that continue to call it.",
+    title: "The server refused the call because there are too many calls",
+    cause: "This address exceeded the server's rate limit. A node bans addresses that continue to call it.",
     advice: "Wait, and make fewer calls: set `limits.callsPerSecond`.",
     example: "the node answered RESOURCE_EXHAUSTED: HTTP 429",
   },
   TW_NODE_UNAVAILABLE: {
     class: "NodeError",
-    title: "The node cannot serve the call now",
-    cause: "The node is starting, overloaded or restarting, or a proxy cannot reach it.",
-    advice: "Try again later, or configure several nodes.",
+    title: "The server cannot serve the call now",
+    cause:
+      "The server is starting, overloaded or restarting, a proxy cannot reach it, or another call changed the same data.",
+    advice: "Try again later, or configure several servers.",
     example: "the node answered UNAVAILABLE: HTTP 503",
   },
   TW_BANNED: {
@@ -181,9 +185,9 @@ export const ERROR_CODES = {
   },
   TW_UNREACHABLE: {
     class: "ConnectionError",
-    title: "The node is unreachable",
+    title: "The server is unreachable",
     cause:
-      "No connection could be made: the node is not running, the host or port is wrong, or a firewall blocks the connection. Nothing was sent.",
+      "No connection could be made: the server is not running, the host or port is wrong, or a firewall blocks the connection. Nothing was sent.",
     advice:
       "Check the URL with `curl -v URL`. gRPC and REST have different ports. Without options, commands use a local node: start one with `tradewire devnode`.",
     example: "the connection was refused (http://127.0.0.1:3007)",
@@ -209,7 +213,7 @@ export const ERROR_CODES = {
   TW_CONNECTION_LOST: {
     class: "ConnectionError",
     title: "The connection was lost during the call",
-    cause: "The node, a proxy or the network closed the connection. The node may have received the call.",
+    cause: "The server, a proxy or the network closed the connection. The server may have received the call.",
     advice:
       "Try again if the call only reads. Check the effects of other calls before you repeat them. If it happens immediately, the port may speak TLS (use `https:`) or gRPC.",
     example: "the connection was lost (http://node.example:3002)",
@@ -220,7 +224,7 @@ export const ERROR_CODES = {
     cause:
       "The time limit of `timeouts.callMs`, `timeoutMs`, `--timeout` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
     advice:
-      "Allow more time, request less, or use another node. If calls wait for their turn, make fewer concurrent calls.",
+      "Allow more time, request less, or use another server. If calls wait for their turn, make fewer concurrent calls.",
     example: "no data received for 30000 ms (idle timeout)",
   },
   TW_CLIENT_CLOSED: {
@@ -248,16 +252,16 @@ export const ERROR_CODES = {
     class: "ProtocolError",
     title: "A response or a file contradicts itself, or does not match the request",
     cause:
-      "A node sent data that breaks the rules of the interface: chunks, segments, pages, events or files that are inconsistent.",
+      "A server sent data that breaks the rules of the interface: chunks, segments, pages, events or files that are inconsistent.",
     advice:
-      'Use another node, and report it to the operator of this one. With nodes of v0.78, set `profile: "deployed"`.',
+      'Use another server, and report it to the operator of this one. With nodes of v0.78, set `profile: "deployed"`.',
     example: "the stream of the export is empty",
   },
   TW_INVALID_RESPONSE: {
     class: "ProtocolError",
-    title: "The response does not come from a node, or was changed on the way",
+    title: "The response does not come from the expected server, or was changed on the way",
     cause:
-      "A proxy, a login page or another server answered, the node has another version, or a proxy truncates or changes responses.",
+      "A proxy, a login page or another server answered, the server has another version, or a proxy truncates or changes responses.",
     advice: "Use `curl -i URL` to see what answers. Configure the proxy to leave responses unchanged.",
     example: "unexpected response with content type text/html",
   },

@@ -15,6 +15,7 @@ export {
   type Server,
   SinkError,
   SlowConsumerError,
+  serverOf,
   TradewireError,
   type TypedObject,
 } from "./error-classes.js";

@@ -128,7 +128,10 @@ export function nameNotFound(
   const ends = candidates.map((candidate) => end(candidate.name));
   const near = closestName(wanted, ends);
   const meant = near === undefined ? [] : candidates.filter((candidate) => end(candidate.name) === near);
-  const advice = meant.length > 0 ? `Did you mean ${listed(meant)}?` : "List all methods with `tradewire methods`.";
+  const advice =
+    meant.length > 0
+      ? `Did you mean ${listed(meant)}?`
+      : "List all methods with `tradewire methods`; for another API, add --proto.";
   return new RequestError(`unknown ${kind} ${JSON.stringify(name)}`, {
     advice: note === "" ? advice : `${advice} ${note}`,
   });

@@ -72,7 +72,7 @@ export function restoreJsonNames(messages: readonly DescriptorProto[]): void {
 
 function noImage(path: string, cause?: unknown): RequestError {
   return new RequestError(`${quotedPath(path)} is neither a Buf image nor a descriptor set`, {
-    advice: HOW_TO_MAKE_ONE,
+    advice: path.endsWith(".proto") ? "Give the folder from which its imports are found." : HOW_TO_MAKE_ONE,
     cause,
   });
 }

@@ -32,11 +32,13 @@ export function setFields(desc: DescMessage, json: JsonObject, settings: readonl
       });
     }
     const where = `--set ${quoted(setting)}`;
-    put(desc, json, setting.slice(0, at).split("."), { text: setting.slice(at + 1), where, started });
+    const path = setting.slice(0, at).split(".");
+    put(desc, json, path, { path, text: setting.slice(at + 1), where, started });
   }
 }
 
 interface Setting {
+  readonly path: readonly string[];
   readonly text: string;
   /** The setting, for errors. */
   readonly where: string;
@@ -46,7 +48,10 @@ interface Setting {
 function put(desc: DescMessage, json: JsonObject, [name = "", ...rest]: readonly string[], setting: Setting): void {
   const field = findField(desc, name);
   if (field === undefined) {
-    throw unknownField(desc, name, setting.where);
+    const { path, where } = setting;
+    const inner = oneofOf(desc, name)?.fields.find((one) => one.name === rest[0] || one.jsonName === rest[0]);
+    const near = inner && path.toSpliced(path.length - rest.length - 1, 1).join(".");
+    throw unknownField(desc, name, where, near);
   }
   const key = Object.hasOwn(json, field.name) ? field.name : field.jsonName;
   const current = json[key];
@@ -161,14 +166,19 @@ const TEXT_FORMS = named(
 const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
 
 /** Creates the error for a field that a message does not have. */
-function unknownField(desc: DescMessage, name: string, where: string): RequestError {
-  const names = desc.fields.map(({ jsonName }) => jsonName);
-  const near = closestName(name, names);
+function unknownField(desc: DescMessage, name: string, where: string, meant?: string): RequestError {
+  const oneof = oneofOf(desc, name);
+  const names = (oneof ?? desc).fields.map(({ jsonName }) => jsonName);
+  const near = meant ?? closestName(name, names);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
   const all = names.length === 0 ? "The message has no fields." : `Fields: ${names.join(", ")}.`;
   return new RequestError(`${where}: unknown field ${quoted(name)} in ${desc.typeName}`, {
-    advice: `${suggestion}${all}`,
+    advice: `${suggestion}${oneof === undefined ? "" : `${name} is a oneof. `}${all}`,
   });
+}
+
+function oneofOf({ oneofs }: DescMessage, name: string) {
+  return oneofs.find((oneof) => oneof.name === name || oneof.localName === name);
 }
 
 /** The types of 64-bit integers. */

@@ -10,6 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
+import { serverOf } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidTypeError } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import type { InitOf } from "../../base/input/init.js";
@@ -17,7 +18,7 @@ import { withSnapshots } from "../../base/input/snapshot.js";
 import { isTransport } from "../../wire/config/config-schema.js";
 import { messageToJson } from "../../wire/json/message-json.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
-import { methodName, serverOf } from "../../wire/transport/method.js";
+import { methodName } from "../../wire/transport/method.js";
 import { failingOver } from "../../wire/transport/transport.js";
 import { type PaginationRequest, readRequest } from "./pagination.js";
 import { type Connection, connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";

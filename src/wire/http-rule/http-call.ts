@@ -25,15 +25,15 @@ import { assertKnownEnums, findField, setField, writeQuery } from "./request-fie
 /**
  * Converts a request message to an HTTP call, by the first binding that fits the message.
  *
- * @throws {@link RequestError} if no binding fits: the error of the main one
+ * @throws {@link RequestError} if no binding fits: the error of the first one whose path has a field that is set, or else of all
  */
 export function createFirstHttpCall<I extends DescMessage>(
   desc: I,
   rules: readonly HttpBinding[],
   message: MessageShape<I>,
-  registry?: Registry,
+  registry: Registry = knownTypes,
 ): { readonly call: HttpCall; readonly rule: HttpBinding } | undefined {
-  let firstError: RequestError | undefined;
+  const errors: RequestError[] = [];
   for (const rule of rules) {
     try {
       return { call: createHttpCall(desc, rule, message, registry), rule };
@@ -41,13 +41,25 @@ export function createFirstHttpCall<I extends DescMessage>(
       if (!(reason instanceof RequestError)) {
         throw reason;
       }
-      firstError ??= reason;
+      errors.push(reason);
     }
   }
-  if (firstError !== undefined) {
-    throw firstError;
+  const [first, ...others] = errors;
+  if (first === undefined) {
+    return undefined;
   }
-  return undefined;
+  const json = requestJson(desc, message, registry);
+  const isMeant = ({ template }: HttpBinding) =>
+    template.variables.some(({ fieldPath }) => isSet(desc, json, fieldPath));
+  const meant = others.length === 0 ? first : errors[rules.findIndex(isMeant)];
+  const { errorCode, advice } = first;
+  throw meant ?? new RequestError(errors.map(({ headline }) => headline).join("; "), { errorCode, advice });
+}
+
+function isSet(desc: DescMessage, json: JsonValue | undefined, [name = "", ...rest]: readonly string[]): boolean {
+  const field = findField(desc, name);
+  const value = isJsonObject(json) && field !== undefined ? json[field.jsonName] : undefined;
+  return field?.message === undefined || rest.length === 0 ? value !== undefined : isSet(field.message, value, rest);
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
-import { INVALID_RESPONSE, responseError } from "../../base/errors/call-errors.js";
+import { INVALID_RESPONSE, invalidResponse, responseError } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertDescriptor, invalidTypeError } from "../../base/input/assert.js";
 import { countElements, elementsOf, parseJson, setSize } from "./answer-size.js";
@@ -51,7 +51,7 @@ export function messageFromJson<O extends DescMessage>(
     const converted = replaceValues(desc, json, registry, { ...INCOMING, onMessage });
     return withSize(fromJson(desc, converted, { registry, ignoreUnknownFields: true }), count.size);
   } catch (cause) {
-    throw cause instanceof ProtocolError ? cause : responseError(INVALID_RESPONSE, { cause });
+    throw cause instanceof ProtocolError ? cause : responseError(invalidResponse(cause), { cause });
   }
 }
 

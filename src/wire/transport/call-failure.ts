@@ -1,3 +1,5 @@
+import { createRegistry, type DescMessage, fromJson, type Registry } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   EMPTY_RESPONSE,
@@ -13,6 +15,8 @@ import { type HttpAnswer, TradewireError } from "../../base/errors/index.js";
 import { streamReset } from "../../base/errors/network-failure.js";
 import { isError } from "../../base/errors/node-errors.js";
 import { codeOfHttpStatus } from "../http-rule/http-status.js";
+import { knownTypes } from "../json/any.js";
+import { isJsonObject } from "../json/json-values.js";
 
 /** The failure that ended a call, as reported by the code that detected it. */
 export type CallFailure =
@@ -122,6 +126,35 @@ export function toConnectError(reason: unknown): ConnectError {
   const code = reason instanceof TradewireError ? reason.code : Code.Unavailable;
   const message = isError(reason) ? reason.message : String(reason);
   return new ConnectError(message, code, undefined, undefined, reason);
+}
+
+type Details = ConnectError["details"];
+
+/**
+ * Sets the details of an error. A detail that arrived as JSON, in `debug`, may have a type that only the caller of
+ * `findDetails` knows, while Connect decodes nothing but its bytes.
+ */
+export function setDetails(error: ConnectError, details: Details): ConnectError {
+  error.details = details;
+  const value = (wanted: DescMessage | Registry) => {
+    const types = createRegistry(wanted, knownTypes);
+    const found = new ConnectError("");
+    found.details = error.details.flatMap((detail) => withBytes(detail, types));
+    return found.findDetails(createRegistry(wanted));
+  };
+  return Object.defineProperty(error, "findDetails", { value });
+}
+
+function withBytes(detail: Details[number], registry: Registry): Details {
+  if (!("debug" in detail) || !isJsonObject(detail.debug) || detail.debug["@type"] === undefined) {
+    return [detail];
+  }
+  try {
+    const { value } = fromJson(AnySchema, detail.debug, { registry, ignoreUnknownFields: true });
+    return [{ ...detail, value }];
+  } catch {
+    return []; // Its type is not wanted, or the JSON does not fit it.
+  }
 }
 
 /** Facts about the response behind an error, for which a Connect error has no field. */

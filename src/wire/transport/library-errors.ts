@@ -15,6 +15,7 @@ import {
   NodeError,
   ProtocolError,
   RequestError,
+  serverOf,
   TradewireError,
 } from "../../base/errors/index.js";
 import { connectionLost, type NetworkFailure, networkFailure, streamReset } from "../../base/errors/network-failure.js";
@@ -32,10 +33,11 @@ import {
   foreignFailure,
   httpText,
   isUnsentError,
+  setDetails,
 } from "./call-failure.js";
 import { layered } from "./layered.js";
 import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
-import { hasSingleResponse, isReadOnly, methodName, serverOf } from "./method.js";
+import { hasSingleResponse, isReadOnly, methodName } from "./method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "./transport-types.js";
 
 /** The call that failed. */
@@ -78,9 +80,7 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     const cause = isReadOnly(method) ? failure : outcomeUnknown(failure, context);
     const { metadata, details } = ConnectError.from(reason);
     const message = cause instanceof NodeError ? cause.object.message : cause.summary;
-    const error = new ConnectError(message, cause.code, metadata, undefined, cause);
-    error.details = details;
-    throw error;
+    throw setDetails(new ConnectError(message, cause.code, metadata, undefined, cause), details);
   };
   const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
   return withFailures(transport, failing, (header, contextValues) => {
@@ -241,7 +241,7 @@ function classify(reason: unknown, context: CallContext): TradewireError {
   if (error.code === Code.DeadlineExceeded && leftMs <= 0) {
     return deadlineExceeded(error);
   }
-  if (error.metadata.has("grpc-status")) {
+  if (isStatus(error)) {
     const { isNodeStatus = false, http } = factsOf(reason);
     return new NodeError(toErrorObject(error), {
       cause: reason,
@@ -265,6 +265,33 @@ function classify(reason: unknown, context: CallContext): TradewireError {
     return connectionError(failure, context.url, reason);
   }
   return foreign === undefined ? unknownError(error, context.url) : publicError(foreign, error, context);
+}
+
+/** The codes that Connect gives to no fault of its own. */
+const STATUS_CODES: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.AlreadyExists,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+  Code.FailedPrecondition,
+  Code.OutOfRange,
+]);
+
+/** Returns whether an error is the server's status: gRPC's, or that of the Connect protocol or of a transport in memory. */
+function isStatus(error: ConnectError): boolean {
+  const { metadata, rawMessage } = error;
+  if (metadata.has("grpc-status")) {
+    return true;
+  }
+  if (
+    error instanceof CallError ||
+    /^(?:HTTP \d{3}$|unsupported (?:content type|response encoding) )/.test(rawMessage)
+  ) {
+    return false; // Connect adds the header of the response to these faults.
+  }
+  // Connect adds it to a server's error, too.
+  const isOfConnect = /^application\/(?:connect\+|json)/.test(metadata.get("content-type") ?? "");
+  return isOfConnect || (STATUS_CODES.has(error.code) && foreignFailure(error) === undefined);
 }
 
 /** HTTP/2's error code for a stream that is no longer needed (RFC 9113, 7). It is not worth loading `node:http2`. */

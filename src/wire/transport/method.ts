@@ -1,18 +1,12 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { ContextValues } from "@connectrpc/connect";
-import type { Server } from "../../base/errors/index.js";
 import { isSubmitting } from "../config/submitting-methods.js";
 import { mainVerb } from "../http-rule/http-rule.js";
 import { repeatabilityKey } from "./call-context.js";
 
 export function methodName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
-}
-
-/** Returns what answers a method, by its full name. */
-export function serverOf(method: string): Server {
-  return /^(?:datanode|vega)\./.test(method) ? "node" : "server";
 }
 
 /**

@@ -110,6 +110,16 @@ function shelf(): DescMessage {
   return message;
 }
 
+it.each([
+  ["proposal.terms.change.updateMarket={}", "Did you mean proposal.terms.updateMarket? change is a oneof. Fields: "],
+  ["proposal.terms.change=x", "change is a oneof. Fields: "],
+])("a oneof's name is no field: %s", async (setting, advice) => {
+  await expect(requestOf(GovernanceDataSchema, undefined, setting)).rejects.toMatchObject({
+    summary: expect.stringContaining('unknown field "change" in vega.ProposalTerms'),
+    advice: expect.stringContaining(advice),
+  });
+});
+
 it.each<[string | undefined, string[], RegExp]>([
   ["{", [], /^the request is not valid JSON\nUse Protobuf JSON.*@FILE/],
   ["[]", [], /^the request: cannot decode/],

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createServer, type Http2Server } from "node:http2";
 import {
+  createRegistry,
   type DescMethod,
+  type DescMethodStreaming,
   type DescService,
   fromJson,
   type JsonObject,
@@ -9,12 +11,18 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, createRouterTransport, type Interceptor } from "@connectrpc/connect";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
+import {
+  connectNodeAdapter,
+  createConnectTransport,
+  createGrpcTransport as createGrpcTransportOfConnect,
+  Http2SessionManager,
+} from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { NodeError, ProtocolError, RequestError, type TradewireError } from "tradewire";
+import { createClient, httpStatusOf, NodeError, ProtocolError, RequestError, type TradewireError } from "tradewire";
 import {
   type CallEnd,
   type CallInfo,
@@ -73,14 +81,18 @@ function method(name: string): DescMethod {
   return found;
 }
 
+function isStreaming(method: DescMethod): method is DescMethodStreaming {
+  return method.methodKind !== "unary";
+}
+
 /** The answers to a call, in JSON. The error of a stream comes behind what came before it. */
-async function call(transport: ClosableTransport, name: string, request: JsonObject = {}, came: JsonValue[] = []) {
+async function call(transport: Transport, name: string, request: JsonObject = {}, came: JsonValue[] = []) {
   const called = method(name);
   const message = fromJson(called.input, request);
   if (isUnary(called)) {
     const response = await transport.unary(called, undefined, undefined, undefined, message);
     came.push(toJson(called.output, response.message));
-  } else if (isServerStreaming(called)) {
+  } else if (isStreaming(called)) {
     const response = await transport.stream(called, undefined, undefined, undefined, createAsyncIterable([message]));
     for await (const item of response.message) {
       came.push(toJson(called.output, item, { registry: knownTypes }));
@@ -137,6 +149,19 @@ describe("calls of foreign definitions", () => {
     server.answer = whole("200 OK", name === "ListTags" ? "[]" : "{}", JSON_TYPE);
     await call(connect(), name, request);
     expect(server.requests).toMatchObject([{ line: `${line} HTTP/1.1`, body }]);
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ isbn: ".." }, 'isbn is "..", which the path /v1/books/{isbn}:title cannot contain'],
+    [{ name: "shelves/1" }, 'name is "shelves/1", which the path /v1/{name=shelves/*/books/*}:title cannot contain'],
+    [
+      {},
+      'name is "", which the path /v1/{name=shelves/*/books/*}:title cannot contain; isbn is "", which the path /v1/books/{isbn}:title cannot contain',
+    ],
+  ])("name the field that fits no path: %j", async (request, summary) => {
+    const { cause } = await failure(call(connect(), "GetTitle", request));
+    expect(cause).toMatchObject({ name: "RequestError", errorCode: "TW_NOT_OVER_REST", summary });
+    expect(server.requests).toEqual([]);
   });
 
   it("are read by the rule that was taken", async () => {
@@ -199,6 +224,39 @@ describe("errors of unary calls", () => {
     expect(error.cause).toBeInstanceOf(NodeError);
     expect({ code: error.code, message: error.rawMessage }).toEqual({ code, message: "m" });
     expect(error.details).toMatchObject([{ type: "google.rpc.Status" }]);
+  });
+});
+
+describe("the details of errors", () => {
+  const book = { title: "t", pages: "9007199254740993" };
+  const detail = { "@type": "type.googleapis.com/library.v1.Book", ...book };
+  const mask = { "@type": "type.googleapis.com/google.protobuf.FieldMask", value: "title,pages" };
+  const status = { code: 9, message: "m", details: [detail, mask, { ...detail, pages: "many" }] };
+  const books = () => createRegistry(method("GetBook").output);
+
+  it.each<[string, Partial<RestTransportOptions>]>([
+    ["without a registry", {}],
+    ["with a registry", { registry: createRegistry(FieldMaskSchema) }],
+  ])("are found by the schema that is asked for, %s", async (_, options) => {
+    server.answer = whole("400 Bad", JSON.stringify(status), JSON_TYPE);
+    const unary = await failure(call(connect(options), "GetBook", { isbn: "1" }));
+    server.answer = whole("200 OK", `{"result":{}}\n${JSON.stringify({ error: status })}\n`, JSON_TYPE);
+    const streamed = await failure(call(connect(options), "WatchBooks", { name: "shelves/1" }));
+    const either = fallback([
+      { name: "closed", transport: createGrpcTransport({ url: "http://127.0.0.1:1" }) },
+      { name: "open", transport: connect(options) },
+    ]);
+    server.answer = whole("400 Bad", JSON.stringify(status), JSON_TYPE);
+    const second = await failure(call(either, "GetBook", { isbn: "1" }));
+    for (const error of [unary, streamed, second]) {
+      const { output } = method("GetBook");
+      expect(error.findDetails(output).map((found) => toJson(output, found))).toEqual([book]);
+      expect(error.findDetails(books())).toHaveLength(1);
+      expect(error.findDetails(FieldMaskSchema)).toMatchObject([{ paths: ["title", "pages"] }]);
+      expect(error.findDetails(method("GetBook").input)).toEqual([]);
+      expect(error.cause).toMatchObject({ details: status.details });
+    }
+    await either.close();
   });
 });
 
@@ -417,7 +475,7 @@ describe("the transports", () => {
     }
     const own = createRouterTransport((router) => {
       router.rpc(getBook, () => {
-        throw new ConnectError("no such book", Code.NotFound, { "grpc-status": "5" });
+        throw new ConnectError("no such book", Code.NotFound);
       });
     });
     const endpoint = { name: "library", url: "https://library.example" };
@@ -432,6 +490,84 @@ describe("the transports", () => {
     expect(ended).toEqual([cause]);
     await transport.close();
     expect((await failure(call(transport, "GetBook"))).code).toBe(Code.Canceled);
+  });
+
+  it("say what a call needs whose requests stream, without words about nodes", async () => {
+    server.answer = whole("404 Not Found", "", JSON_TYPE);
+    const { cause } = await failure(call(connect(), "Talk"));
+    expect(cause).toMatchObject({
+      advice: "Over REST, bidirectional streams need grpc-gateway's WebSocket proxy. Use a URL that has it, or gRPC.",
+    });
+  });
+
+  it("ask no server of another API for its chain, and one alone for what is not found", async () => {
+    server.answer = whole("404 Not Found", '{"code":5,"message":"no such book","details":[]}', JSON_TYPE);
+    await using client = createClient({ rest: { url: [`${server.url}/a`, `${server.url}/b`] } });
+    const { cause } = await failure(call(client.transport, "GetBook", { isbn: "1" }));
+    expect(cause).toMatchObject({ name: "NodeError", code: Code.NotFound });
+    expect(server.requests.map(({ line }) => line)).toEqual(["GET /a/v1/books/1 HTTP/1.1"]);
+  });
+
+  it.each([
+    ["Connect's", false],
+    ["gRPC's", true],
+  ])("give what a server says over a transport of %s", async (_, isGrpc) => {
+    const getBook = method("GetBook");
+    const watch = method("WatchBooks");
+    if (!isUnary(getBook) || !isServerStreaming(watch)) {
+      throw new Error("the definitions are others");
+    }
+    let status = new ConnectError("");
+    let calls = 0;
+    const fail = () => {
+      calls += 1;
+      throw status;
+    };
+    const node = createServer(
+      connectNodeAdapter({
+        routes: (router) =>
+          router.rpc(getBook, fail).rpc(watch, async function* () {
+            yield fromJson(watch.output, {});
+            fail();
+          }),
+      }),
+    );
+    const baseUrl = await listen(node);
+    const sessionManager = new Http2SessionManager(baseUrl);
+    const own = isGrpc
+      ? createGrpcTransportOfConnect({ baseUrl, sessionManager })
+      : createConnectTransport({ baseUrl, httpVersion: "2", sessionManager });
+    const value = fromJson(getBook.output, { title: "t" });
+    const messages = ["no such book", "invalid name", "JSON is larger than 5", "missing status", "cannot be read"];
+    const either = fallback([
+      { name: "own", transport: own },
+      { name: "rest", transport: connect() },
+    ]);
+    for (const [code, errorCode, http] of [
+      [Code.InvalidArgument, "TW_NODE_REFUSED", 400],
+      [Code.NotFound, "TW_NODE_NOT_FOUND", 404],
+      [Code.FailedPrecondition, "TW_NODE_REFUSED", 400],
+      [Code.ResourceExhausted, "TW_NODE_RATE_LIMITED", 503],
+      [Code.Aborted, "TW_NODE_UNAVAILABLE", 503],
+      [Code.Internal, "TW_NODE_FAILED", 502],
+    ] as const) {
+      for (const message of messages) {
+        status = new ConnectError(message, code, undefined, [{ desc: getBook.output, value }]);
+        for (const name of ["GetBook", "WatchBooks"]) {
+          const error = await failure(call(withOurErrors(own, { name: "own", url: baseUrl }), name));
+          expect(error).toMatchObject({ code, rawMessage: message, cause: { errorCode, object: { message } } });
+          expect(error.cause).toBeInstanceOf(NodeError);
+          expect(error.cause).toMatchObject({ details: [{ "@type": "type.googleapis.com/library.v1.Book" }] });
+          expect(httpStatusOf(error)).toBe(http);
+        }
+      }
+      calls = 0;
+      await expect(call(either, "GetBook", { isbn: "1" })).rejects.toThrow("cannot be read");
+      expect({ calls, requests: server.requests.length }).toEqual({ calls: 1, requests: 0 });
+    }
+    await either.close();
+    sessionManager.abort();
+    node.close();
   });
 
   it("call over gRPC whatever a rule's path is, and not over REST without a path that can be read", async () => {

@@ -135,6 +135,31 @@ describe("an answer of the node", () => {
   });
 
   it.each([
+    [Code.NotFound, "TW_NODE_NOT_FOUND", "Check the name or identifier."],
+    [Code.AlreadyExists, "TW_NODE_REFUSED", "Use the existing record, or another name or identifier."],
+    [Code.FailedPrecondition, "TW_NODE_REFUSED", expect.stringMatching(/^Correct the request, or first change what/)],
+    [Code.OutOfRange, "TW_NODE_REFUSED", expect.stringMatching(/^Correct the request: /)],
+    [Code.PermissionDenied, "TW_NODE_CREDENTIALS", expect.stringMatching(/^Set the required credentials/)],
+    [Code.Unauthenticated, "TW_NODE_CREDENTIALS", expect.stringMatching(/^Set the required credentials/)],
+  ])("is any with the code %d, which no fault of a response has", (code, errorCode, advice) => {
+    const error = errorFor(connect("no", code));
+    expect(error).toMatchObject({ name: "NodeError", code, errorCode, advice, object: { message: "no" } });
+  });
+
+  it("of a conflict with another call advises to read first", () => {
+    const error = errorFor(connect("changed", Code.Aborted, { "grpc-status": "10" }));
+    expect(error.advice).toMatch(/^Read the current state, then try again: /);
+  });
+
+  it.each(["HTTP 404", "unsupported content type text/html", 'unsupported response encoding "br"'])(
+    "is none by the header of a response without one: %s",
+    (message) => {
+      const error = errorFor(connect(message, Code.Internal, { "content-type": "application/json" }));
+      expect(error).toMatchObject(message === "HTTP 404" ? { http: { status: 404 } } : { name: "ProtocolError" });
+    },
+  );
+
+  it.each([
     [400, Code.Internal],
     [401, Code.Unauthenticated],
     [404, Code.Unimplemented],

@@ -103,6 +103,25 @@ it.each(["rest", "grpc"] as const)(
   },
 );
 
+it("an Any of a type that is not registered is an error that names the type", async () => {
+  const body = JSON.stringify(CONTENT);
+  const server = createServer((_, response) => response.setHeader("content-type", "application/json").end(body));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    await using client = createClient({ rest: { url } });
+    await expect(client.transport.unary(echo(), undefined, undefined, undefined, {})).rejects.toMatchObject({
+      cause: {
+        summary: "the response has an Any of the type own.Note, which is not registered",
+        advice: "Set registry to definitions of the types that an Any may contain.",
+        errorCode: "TW_INVALID_RESPONSE",
+      },
+    });
+  } finally {
+    server.close();
+  }
+});
+
 it("a JSON number beyond 2^53 is an error in an Any too", async () => {
   const any = "type.googleapis.com/google.protobuf.Any";
   const int64 = "type.googleapis.com/google.protobuf.Int64Value";

@@ -8,6 +8,7 @@ import {
   NodeError,
   ProtocolError,
   RequestError,
+  serverOf,
   type TradewireError,
 } from "../../../base/errors/index.js";
 import { failureKind, reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
@@ -16,12 +17,12 @@ import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
 import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
-import { toConnectError } from "../call-failure.js";
+import { setDetails, toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
 import { callError, endedInOwnWait, endUnsent } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
-import { hasSingleResponse, isReadOnly, isRepeatable, methodName, serverOf } from "../method.js";
+import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
 
 /** One of several transports, and its name in hooks and errors. */
@@ -114,16 +115,19 @@ export function betweenNodes(
   } = options;
   const { onFallback } = isolateHooks(hooks);
   const inOrder = createOrder(members);
-  const turns: Turns = {
-    membersFor: (method) => (strategy === "round-robin" && rotates(method) ? inOrder() : members),
-    cooldowns: createCooldowns(pauseMs, maxPauseMs),
+  const cooldowns = createCooldowns(pauseMs, maxPauseMs);
+  const membersFor = (method: DescMethod) => (strategy === "round-robin" && rotates(method) ? inOrder() : members);
+  /** Only nodes of the network can be checked. */
+  const turnsFor = (method: DescMethod): Turns => ({
+    membersFor,
+    cooldowns,
     onFallback,
-    gate,
-  };
+    gate: serverOf(methodName(method)) === "node" ? gate : undefined,
+  });
 
   return transportOf({
     unary: (call) =>
-      callInTurn(turns, call, ({ transport }, remaining) => {
+      callInTurn(turnsFor(call.method), call, ({ transport }, remaining) => {
         const { method, timeoutMs, contextValues } = call;
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
         const limitMs = shareMs(leftMs, remaining);
@@ -140,7 +144,7 @@ export function betweenNodes(
       if (method.methodKind !== "server_streaming") {
         const requests = recordRequests(call.message);
         const response = await callInTurn(
-          turns,
+          turnsFor(method),
           call,
           ({ transport }) => sendStream(transport, { ...call, message: requests.replay() }),
           (error) => wasNeverSent(error) && requests.isComplete(),
@@ -152,7 +156,7 @@ export function betweenNodes(
         return response;
       }
       const messages = await replayable(call.message);
-      return callInTurn(turns, call, async (member, [next]) => {
+      return callInTurn(turnsFor(method), call, async (member, [next]) => {
         const response = await awaitFirstMessage(await sendStream(member.transport, { ...call, message: messages() }));
         const failedTransports = contextValues.get(failedTransportsKey);
         if (next === undefined || failedTransports === undefined) {
@@ -452,9 +456,7 @@ export function withEarlierFailures(reason: unknown, error: TradewireError, earl
   }
   Object.assign(cause, { transport: error.transport, method: error.method });
   const { rawMessage, metadata, details } = ConnectError.from(reason);
-  const failure = new ConnectError(rawMessage, cause.code, metadata, undefined, cause);
-  failure.details = details;
-  return failure;
+  return setDetails(new ConnectError(rawMessage, cause.code, metadata, undefined, cause), details);
 }
 
 function withNote(error: TradewireError, note: string): TradewireError | undefined {

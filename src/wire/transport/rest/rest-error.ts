@@ -9,7 +9,7 @@ import { anyFromObject, anyToObject } from "../../json/any.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { errorCode, isGoogleError, parseErrorObject } from "../../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../../json/json-values.js";
-import { addFacts, httpText } from "../call-failure.js";
+import { addFacts, httpText, setDetails } from "../call-failure.js";
 
 /** The maximum number of bytes to read of an error response: an error object is short, and a proxy's page is only quoted. */
 export const MAX_ERROR_BYTES = 1024 * 1024;
@@ -73,9 +73,7 @@ function messageOf({ error, error_description: description, title, detail }: Jso
 export function errorFromObject(object: ErrorObject, header: Headers): ConnectError {
   const metadata = new Headers(header);
   metadata.set("grpc-status", String(object.code));
-  const error = new ConnectError(object.message, object.code, metadata);
-  error.details = object.details.map(incomingDetail);
-  return error;
+  return setDetails(new ConnectError(object.message, object.code, metadata), object.details.map(incomingDetail));
 }
 
 function incomingDetail(object: TypedObject) {

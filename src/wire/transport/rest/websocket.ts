@@ -7,10 +7,10 @@ import {
   INVALID_FRAME,
   INVALID_HANDSHAKE,
   messageTooLarge,
-  NO_WEBSOCKET,
+  noWebSocket,
   responseError,
 } from "../../../base/errors/call-errors.js";
-import { ConnectionError, RequestError } from "../../../base/errors/index.js";
+import { ConnectionError, RequestError, serverOf } from "../../../base/errors/index.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { isError } from "../../../base/errors/node-errors.js";
 import { monotonicMs, startAwakeTimer, startTimer } from "../../../base/runtime/index.js";
@@ -26,6 +26,7 @@ import { messageFromJson } from "../../json/message-json.js";
 import { receiveListener } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
 import { createConnector } from "../connector.js";
+import { methodName } from "../method.js";
 import { createTlsSource } from "../tls-source.js";
 import { type TransportSettings, USER_AGENT, WEBSOCKET_PING_MS } from "../transport-types.js";
 import { HEADER_LIMITS } from "./response-headers.js";
@@ -322,21 +323,20 @@ export function webSocketTarget({ template, verb }: HttpBinding): string {
 export async function openCallSocket(
   client: WebSocketClient,
   target: string,
-  { header, signal, contextValues }: Pick<StreamRequest, "header" | "signal" | "contextValues">,
+  { method, header, signal, contextValues }: Pick<StreamRequest, "method" | "header" | "signal" | "contextValues">,
 ): Promise<CallSocket> {
   const onReceive = receiveListener(contextValues);
   const opened = await client.open(target, header, signal);
   if (!("frames" in opened)) {
     const { statusCode = 0 } = opened;
+    const fault = noWebSocket(serverOf(methodName(method)));
     if (statusCode < 300) {
       opened.destroy();
-      throw responseError(NO_WEBSOCKET, { suffix: `: HTTP ${statusCode}` });
+      throw responseError(fault, { suffix: `: HTTP ${statusCode}` });
     }
     const response = openResponse(opened, onReceive);
     const error = await errorFromResponse(statusCode, { ...response, body: ignoreErrors(response.body) });
-    throw NO_UPGRADE.has(statusCode)
-      ? responseError(NO_WEBSOCKET, { suffix: `: ${error.rawMessage}`, cause: error })
-      : error;
+    throw NO_UPGRADE.has(statusCode) ? responseError(fault, { suffix: `: ${error.rawMessage}`, cause: error }) : error;
   }
   onReceive();
   return { ...opened, header: webHeaders(opened.opening), onReceive };
