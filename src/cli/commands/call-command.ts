@@ -13,12 +13,13 @@ import {
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { ProtocolError, RequestError } from "../../base/errors/index.js";
+import { INVALID_RESPONSE, responseError } from "../../base/errors/call-errors.js";
+import { RequestError } from "../../base/errors/index.js";
 import { quotedPath } from "../../base/errors/node-errors.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
 import { connectionOf } from "../../data/listing/paging-method.js";
 import type { Client } from "../../index.js";
-import { anyToObject, knownTypes } from "../../wire/json/any.js";
+import { knownTypes } from "../../wire/json/any.js";
 import { assertDelimitedBody, mediaTypeOf } from "../../wire/json/http-body.js";
 import { isHttpBody, messageToJson } from "../../wire/json/message-json.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
@@ -273,29 +274,14 @@ function headersOf(lines: readonly string[]): Headers {
 /**
  * Converts a message from a node to JSON.
  *
- * @throws {@link ProtocolError} if the message contains an `Any` whose type the definitions lack
+ * @throws {@link ProtocolError} if a value has no form in JSON, such as a time after the year 9999
  */
 function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
-  if (isMessage(message, HttpBodySchema)) {
-    const { contentType, data, extensions } = message;
-    // Extensions of unknown types are written as they arrived.
-    return { contentType, data: Buffer.from(data).toString("base64"), extensions: extensions.map(object) };
-  }
   try {
     return messageToJson(desc, message, registry);
   } catch (cause) {
-    throw new ProtocolError(
-      `the response cannot be converted to JSON: ${cause instanceof Error ? cause.message : cause}`,
-      {
-        advice: "Use --proto with definitions that include the type.",
-        cause,
-      },
-    );
+    throw responseError(INVALID_RESPONSE, { cause });
   }
-}
-
-function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
-  return { ...anyToObject(any) };
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   isMessage,
   type Message,
   type MessageShape,
+  type Registry,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
@@ -15,7 +16,8 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/
 import type { InitOf } from "../../base/input/init.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import { isTransport } from "../../wire/config/config-schema.js";
-import { messageToJson } from "../../wire/json/message-json.js";
+import { jsonOf, writingJson } from "../../wire/json/message-json.js";
+import { registryOf } from "../../wire/transport/layered.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
 import { methodName, serverOf } from "../../wire/transport/method.js";
 import { failingOver } from "../../wire/transport/transport.js";
@@ -152,7 +154,7 @@ function pagingOver(transport: Transport): Paging {
     throw invalidTypeError("transport", transport, "a Connect transport, such as client.transport");
   }
   const failing = failingOver({ name: "transport", url: "transport" });
-  return withSnapshots(createPaging(throwingOurErrors(transport, failing).unary, failing, () => undefined));
+  return withSnapshots(createPaging(throwingOurErrors(transport, failing), failing, () => undefined));
 }
 
 /** Lists the records of a method with custom rules. */
@@ -172,10 +174,11 @@ interface AnswerPage<R, N> extends SentPage<N> {
 }
 
 export function createPaging(
-  unary: Transport["unary"],
+  transport: Transport,
   failing: CallErrorMapper,
   requireOrder: RequireOrder,
 ): Paging & { readonly listRecords: ListRecords } {
+  const registry = registryOf(transport);
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
     init: InitOf<M["input"]> | undefined,
@@ -197,7 +200,7 @@ export function createPaging(
         server: serverOf(methodName(method)),
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
-          const { message: answer } = await unary(method, callSignal, timeoutMs, headers, request, undefined);
+          const { message: answer } = await transport.unary(method, callSignal, timeoutMs, headers, request, undefined);
           const sent = pageIn(answer, connection, page.after);
           return isAnswer(answer) && sent !== undefined && isPage(sent)
             ? { answer, edges: sent.edges, pageInfo: sent.pageInfo }
@@ -213,7 +216,7 @@ export function createPaging(
   const listRecords: ListRecords = (method, request, options, rules) => {
     const pages = answers(method, request, options, rules);
     const { by, node } = connectionOf(method);
-    const make = recordMaker(node);
+    const make = recordMaker(node, registry);
     const listed = {
       [Symbol.asyncIterator]: () =>
         recordsOf(pages, { ...rules, by, server: serverOf(methodName(method)) }, options, make),
@@ -225,10 +228,11 @@ export function createPaging(
     pages(method, request, options = {}) {
       assertKnownKeys("options", options, PAGES_OPTIONS);
       const pages = answers(method, request, options, anyRecord(method));
+      const write = writingJson(method.output, registry);
       const sent = {
         async *[Symbol.asyncIterator]() {
           for await (const { page } of pages) {
-            yield withJson(method.output, page.answer);
+            yield write(page.answer);
           }
         },
       };
@@ -358,13 +362,11 @@ function wholeRecord<M, N extends M>(
   return make(cursor, node);
 }
 
-/** Makes `JSON.stringify` write a response as Protobuf's JSON. Without this, it fails on 64-bit integers. */
-export function withJson<M extends Message>(desc: DescMessage, answer: M): M {
-  return Object.defineProperty(answer, "toJSON", { value: () => jsonOf(desc, answer) });
-}
-
 /** Returns a function that creates records which `JSON.stringify` can write. */
-function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
+function recordMaker(
+  desc: DescMessage,
+  registry: Registry | undefined,
+): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
   class Listed<N extends Message> implements ListedRecord<N> {
     constructor(
       readonly cursor: string,
@@ -372,12 +374,8 @@ function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, nod
     ) {}
 
     toJSON() {
-      return { cursor: this.cursor, node: jsonOf(desc, this.node) };
+      return { cursor: this.cursor, node: jsonOf(desc, this.node, registry) };
     }
   }
   return (cursor, node) => new Listed(cursor, node);
-}
-
-export function jsonOf(desc: DescMessage, message: Message): unknown {
-  return isMessage(message, desc) ? messageToJson(desc, message) : message;
 }

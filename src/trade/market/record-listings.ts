@@ -22,15 +22,10 @@ import {
 } from "../../data/listing/listing-filters.js";
 import { isStopOrderRecord, LIST_OPTIONS, type StopOrderRecord } from "../../data/listing/listings.js";
 import type { PaginationRequest } from "../../data/listing/pagination.js";
-import {
-  jsonOf,
-  type ListedRecord,
-  type ListOptions,
-  type ListRecords,
-  type Paging,
-} from "../../data/listing/paging.js";
+import type { ListedRecord, ListOptions, ListRecords, Paging } from "../../data/listing/paging.js";
 import { connectionOf } from "../../data/listing/paging-method.js";
 import { readPageOptions } from "../../data/listing/sent-pages.js";
+import { jsonOf } from "../../wire/json/message-json.js";
 import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import {
