@@ -17,7 +17,7 @@ import { INVALID_RESPONSE, responseError } from "../../base/errors/call-errors.j
 import { RequestError } from "../../base/errors/index.js";
 import { quotedPath } from "../../base/errors/node-errors.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
-import { connectionOf } from "../../data/listing/paging-method.js";
+import { recordTypeOf } from "../../data/listing/paging-method.js";
 import type { Client } from "../../index.js";
 import { knownTypes } from "../../wire/json/any.js";
 import { assertDelimitedBody, mediaTypeOf } from "../../wire/json/http-body.js";
@@ -234,7 +234,7 @@ function pagingMethod(method: DescMethod, { all, limit }: CallOptions): DescMeth
   if (all !== true && (limit === undefined || !isUnary(method))) {
     return undefined;
   }
-  connectionOf(method); // Throws if the method has no pages.
+  recordTypeOf(method); // Throws if the method has no records.
   return isUnary(method) ? method : undefined;
 }
 
@@ -246,7 +246,7 @@ async function printRecords(
   context: CommandContext,
 ): Promise<void> {
   const { limit } = options;
-  const { node: desc } = connectionOf(method);
+  const desc = recordTypeOf(method);
   const records = client.records(method, await onlyOf(requests), { limit, headers, signal: context.signal });
   async function* printed() {
     for await (const { node } of records) {

@@ -22,7 +22,15 @@ import { throwingOurErrors } from "../../wire/transport/library-errors.js";
 import { methodName, serverOf } from "../../wire/transport/method.js";
 import { failingOver } from "../../wire/transport/transport.js";
 import { type PaginationRequest, readRequest } from "./pagination.js";
-import { type Connection, connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
+import {
+  type Connection,
+  connectionOf,
+  type ListingMethod,
+  type NodeOf,
+  type PagingMethod,
+  recordTypeOf,
+  type SentPage,
+} from "./paging-method.js";
 import {
   brokenListing,
   type CountedPage,
@@ -88,7 +96,7 @@ export interface Paging {
    * for await (const { node } of client.records(listOrders, request, { limit: 100 })) console.log(node.id, node.price);
    */
   records<M extends DescMethodUnary>(
-    method: PagingMethod<M>,
+    method: ListingMethod<M>,
     request?: InitOf<M["input"]>,
     options?: RecordsOptions,
   ): AsyncIterable<ListedRecord<NodeOf<M>>>;
@@ -142,7 +150,7 @@ export function pages<M extends DescMethodUnary>(
  */
 export function records<M extends DescMethodUnary>(
   transport: Transport,
-  method: PagingMethod<M>,
+  method: ListingMethod<M>,
   request?: InitOf<M["input"]>,
   options?: RecordsOptions,
 ): AsyncIterable<ListedRecord<NodeOf<M>>> {
@@ -193,7 +201,7 @@ export function createPaging(
     requireOrder(method, { newestFirst });
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
     const isPage = (page: SentPage<Message>): page is SentPage<NodeOf<M>> =>
-      page.edges.every((edge) => edge.node === undefined || isMessage(edge.node, node));
+      page.edges.every((edge) => edge.node === undefined || (node !== undefined && isMessage(edge.node, node)));
     return sentPages(
       {
         by,
@@ -215,8 +223,8 @@ export function createPaging(
 
   const listRecords: ListRecords = (method, request, options, rules) => {
     const pages = answers(method, request, options, rules);
-    const { by, node } = connectionOf(method);
-    const make = recordMaker(node, registry);
+    const { by } = connectionOf(method);
+    const make = recordMaker(recordTypeOf(method), registry);
     const listed = {
       [Symbol.asyncIterator]: () =>
         recordsOf(pages, { ...rules, by, server: serverOf(methodName(method)) }, options, make),
@@ -225,9 +233,9 @@ export function createPaging(
   };
 
   return {
-    pages(method, request, options = {}) {
+    pages<M extends DescMethodUnary>(method: M, request: InitOf<M["input"]> | undefined, options: PagesOptions = {}) {
       assertKnownKeys("options", options, PAGES_OPTIONS);
-      const pages = answers(method, request, options, anyRecord(method));
+      const pages = answers<M, NodeOf<M>>(method, request, options, anyRecord(method));
       const write = writingJson(method.output, registry);
       const sent = {
         async *[Symbol.asyncIterator]() {
@@ -256,7 +264,7 @@ export function createPaging(
 function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>, NodeOf<M>> {
   const { node: desc } = connectionOf(method);
   return {
-    isWhole: (node): node is NodeOf<M> => node.$typeName === desc.typeName,
+    isWhole: (node): node is NodeOf<M> => node.$typeName === desc?.typeName,
     idOf: (node) => createHash("sha256").update(JSON.stringify(node, inJson)).digest("base64"),
   };
 }
