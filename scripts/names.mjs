@@ -77,7 +77,7 @@ function enumNames() {
   const fields = messages
     .sort((a, b) => (a.typeName < b.typeName ? -1 : 1))
     .flatMap(({ typeName, fields }) => {
-      const ofEnums = fields.filter((field) => field.enum !== undefined && field.oneof === undefined);
+      const ofEnums = fields.filter((field) => field.enum !== undefined);
       for (const field of ofEnums) {
         enums.set(field.enum.typeName, field.enum.values);
       }

@@ -104,7 +104,7 @@ export {
   type RecordsOptions,
   records,
 } from "./data/listing/paging.js";
-export type { NodeOf, PagingMethod } from "./data/listing/paging-method.js";
+export type { ListingMethod, NodeOf, PagingMethod } from "./data/listing/paging-method.js";
 export { rowInterface, rowJsonSchema } from "./data/schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./data/schema/sql.js";
 export {

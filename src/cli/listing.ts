@@ -235,7 +235,7 @@ export function enumOption(placeholder: string, desc: DescEnum) {
   return list(
     placeholder,
     `only records with this value: ${names.join(", ")}`,
-    (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
+    (name, option) => parseEnumValue(desc, name, option),
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );
 }

@@ -230,7 +230,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { transport, watchTransport, checked, serviceClient, failing, recentBlocks, core, data, onRetry } = wire;
   const { chainIdPrefix, orderPages } = profileRules[checked.profile];
   const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
-  const { listRecords, ...paging } = createPaging(wire.calls.unary, failing, requireOrder);
+  const { listRecords, ...paging } = createPaging(wire.calls, failing, requireOrder);
   const chain = { chainId: checked.chainId, isLoopback: staysOnLoopback(checked) };
   const { prepare, lastHeight, ...transactions } = createTransactions(core, {
     serviceClient,

@@ -216,9 +216,22 @@ describe("JSON.stringify writes", () => {
     const result = await produce();
     expect(hasLong(result)).toBe(true);
     const json = JSON.parse(JSON.stringify(result));
-    if (name !== "ListedRecord") {
-      expect(json).toEqual(written(result)); // Records of listings are Protobuf's JSON.
+    if (name !== "ListedRecord" && name !== "LastBlockHeightResponse") {
+      expect(json).toEqual(written(result)); // Records and responses are Protobuf's JSON.
     }
+  });
+
+  it("the responses of services, with enum values by their names", async () => {
+    const data = started.client.service(TradingDataService);
+    const response = await data.listOrders({ pagination: { first: 1 } });
+    const edges = response.orders?.edges.map(({ node, cursor }) => ({
+      cursor,
+      node: { id: node?.id, size: String(node?.size), side: expect.stringMatching(/^SIDE_(BUY|SELL)$/) },
+    }));
+    expect(edges).toHaveLength(1);
+    expect(JSON.parse(JSON.stringify(response))).toMatchObject({ orders: { edges } });
+    const [update] = await take(data.observeOrders({}));
+    expect(JSON.parse(JSON.stringify({ update }))).toHaveProperty("update.snapshot.orders.0.status");
   });
 
   it("parts of results", async () => {

@@ -15,7 +15,13 @@ export interface CallOptions {
 export const CALL_OPTIONS = { signal: true, headers: true, timeoutMs: true } as const;
 
 /** The options of a call of a service client. */
-export interface ServiceCallOptions extends ConnectOptions {
+export interface ServiceCallOptions extends CallOptions {
+  /** Is called with the headers of the response. */
+  readonly onHeader?: ConnectOptions["onHeader"] | undefined;
+  /** Is called with the trailers of the response. */
+  readonly onTrailer?: ConnectOptions["onTrailer"] | undefined;
+  /** Values for interceptors. */
+  readonly contextValues?: ConnectOptions["contextValues"] | undefined;
   /**
    * Whether the call may be repeated after it was sent: `true` for a read whose definition does not say so, `false` for no
    * retries. By default, its definition and `retry.methods` of the configuration decide.

@@ -1,4 +1,5 @@
 import {
+  create,
   type DescEnum,
   type DescField,
   type DescMessage,
@@ -34,7 +35,7 @@ export function parseMessageInit<Desc extends DescMessage>(
 export function parseMessageInit(desc: DescMessage, init: unknown, name?: string): object;
 export function parseMessageInit(desc: DescMessage, init: unknown, name = "request"): object {
   assertObject(name, init);
-  return isOf(desc, init) ? init : parseFields(desc, init, name === "request" ? undefined : { name });
+  return parseFields(desc, init, name === "request" ? undefined : { name });
 }
 
 /** The parsers of the members of each message type, by name. */
@@ -53,12 +54,13 @@ function isOf(desc: DescMessage, init: object): boolean {
   return "$typeName" in init && init.$typeName === desc.typeName;
 }
 
-function parseFields<T extends object>(desc: DescMessage, init: T, at: Place | undefined): T {
+function parseFields(desc: DescMessage, init: object, at: Place | undefined): object {
   const known = parsersOf(desc);
+  const isMessage = isOf(desc, init);
   let changed: Record<string, unknown> | undefined;
   for (const name in init) {
-    const value: unknown = init[name];
-    if (value === undefined) {
+    const value: unknown = Reflect.get(init, name);
+    if (value === undefined || (isMessage && (name === "$typeName" || name === "$unknown"))) {
       continue;
     }
     const parse = known.get(name);
@@ -74,7 +76,16 @@ function parseFields<T extends object>(desc: DescMessage, init: T, at: Place | u
       changed[name] = parsed;
     }
   }
+  if (isMessage) {
+    return messageOf(desc, { ...init, ...changed });
+  }
   return changed === undefined ? init : { ...init, ...changed };
+}
+
+/** Returns a new message: what looks like one may be a copy of one with initial values, or without some fields. */
+function messageOf(desc: DescMessage, { $unknown, ...fields }: { readonly $unknown?: unknown }): object {
+  const message = create(desc, { ...fields, $typeName: undefined });
+  return $unknown === undefined ? message : Object.assign(message, { $unknown });
 }
 
 function memberParser(member: DescField | DescOneof): ParseValue {
@@ -111,10 +122,10 @@ function valueParser(field: DescField): ParseValue {
     if (!isObject(value)) {
       throw invalidTypeError(pathOf(at, name), value, "an object");
     }
-    if (isJson || isOf(message, value)) {
+    if (isJson) {
       return value;
     }
-    if ("$typeName" in value) {
+    if ("$typeName" in value && value.$typeName !== message.typeName) {
       throw invalidValueError(pathOf(at, name), value, `a ${message.typeName}, not a ${String(value.$typeName)}`);
     }
     return parseFields(message, value, { outer: at, name });
@@ -284,11 +295,11 @@ function meant(value: unknown): string {
   return typeof value === "string" && /^-?\d{1,20}$/.test(value) ? `, such as ${value}` : "";
 }
 
-/** The numbers of each enum's values, by their full names and by their names without the prefix. */
+/** The numbers of each enum's values, by their full names and by their names without the prefix, also in upper case. */
 const numbers = new WeakMap<DescEnum, ReadonlyMap<string, number>>();
 
 /**
- * Parses an enum value. Accepts numbers that the definitions lack, because a newer node may know them.
+ * Parses an enum value. Accepts names in any case, and numbers that the definitions lack, because a newer node may know them.
  *
  * @throws {@link RequestError} if the name is unknown, or the number is not an integer from 0 to 2^31 - 1
  */
@@ -296,7 +307,8 @@ export function parseEnumValue(desc: DescEnum, value: unknown, path: string | ((
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {
     return value;
   }
-  const number = typeof value === "string" ? numbersOf(desc).get(value) : undefined;
+  const known = numbersOf(desc);
+  const number = typeof value === "string" ? (known.get(value) ?? known.get(value.toUpperCase())) : undefined;
   if (number === undefined) {
     throw unknownEnumValueError(desc, value, typeof path === "string" ? path : path());
   }
@@ -306,12 +318,11 @@ export function parseEnumValue(desc: DescEnum, value: unknown, path: string | ((
 function numbersOf(desc: DescEnum): ReadonlyMap<string, number> {
   let known = numbers.get(desc);
   if (known === undefined) {
-    known = new Map(
-      desc.values.flatMap(({ name, localName, number }) => [
-        [name, number],
-        [localName, number],
-      ]),
-    );
+    const names = desc.values.flatMap(({ name, localName, number }) => [
+      [name, number] as const,
+      [localName, number] as const,
+    ]);
+    known = new Map([...names.map(([name, number]) => [name.toUpperCase(), number] as const), ...names]);
     numbers.set(desc, known);
   }
   return known;

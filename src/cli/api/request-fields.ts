@@ -136,14 +136,8 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
   if (/^-?\d{1,10}$/.test(text)) {
     return Number(text);
   }
-  const wanted = text.toUpperCase();
-  const found = desc.values.find(({ name, localName }) =>
-    [name, localName].some((known) => known.toUpperCase() === wanted),
-  );
-  if (found === undefined) {
-    return parseEnumValue(desc, text, where); // It names the valid values.
-  }
-  return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
+  const number = parseEnumValue(desc, text, where);
+  return desc.typeName === "google.protobuf.NullValue" ? null : number;
 }
 
 function parsed(text: string, where: string): JsonValue {

@@ -13,12 +13,13 @@ import {
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { ProtocolError, RequestError } from "../../base/errors/index.js";
+import { INVALID_RESPONSE, responseError } from "../../base/errors/call-errors.js";
+import { RequestError } from "../../base/errors/index.js";
 import { quotedPath } from "../../base/errors/node-errors.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
-import { connectionOf } from "../../data/listing/paging-method.js";
+import { connectionOf, recordTypeOf } from "../../data/listing/paging-method.js";
 import type { Client } from "../../index.js";
-import { anyToObject, knownTypes } from "../../wire/json/any.js";
+import { knownTypes } from "../../wire/json/any.js";
 import { assertDelimitedBody, mediaTypeOf } from "../../wire/json/http-body.js";
 import { isHttpBody, messageToJson } from "../../wire/json/message-json.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
@@ -240,7 +241,7 @@ function pagingMethod(method: DescMethod, { all, limit }: CallOptions): DescMeth
   if (all !== true && (limit === undefined || !isUnary(method))) {
     return undefined;
   }
-  connectionOf(method); // Throws if the method has no pages.
+  recordTypeOf(method); // Throws if the method has no records.
   return isUnary(method) ? method : undefined;
 }
 
@@ -252,7 +253,8 @@ async function printRecords(
   context: CommandContext,
 ): Promise<void> {
   const { limit } = options;
-  const { node: desc, field } = connectionOf(method);
+  const desc = recordTypeOf(method);
+  const { field } = connectionOf(method);
   const others = method.output.fields.filter((other) => other !== field && other.fieldKind === "list");
   if (others.length > 0) {
     const names = others.map(({ name }) => name).join(" and ");
@@ -285,29 +287,14 @@ function headersOf(lines: readonly string[]): Headers {
 /**
  * Converts a message from a node to JSON.
  *
- * @throws {@link ProtocolError} if the message contains an `Any` whose type the definitions lack
+ * @throws {@link ProtocolError} if a value has no form in JSON, such as a time after the year 9999
  */
 function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
-  if (isMessage(message, HttpBodySchema)) {
-    const { contentType, data, extensions } = message;
-    // Extensions of unknown types are written as they arrived.
-    return { contentType, data: Buffer.from(data).toString("base64"), extensions: extensions.map(object) };
-  }
   try {
     return messageToJson(desc, message, registry);
   } catch (cause) {
-    throw new ProtocolError(
-      `the response cannot be converted to JSON: ${cause instanceof Error ? cause.message : cause}`,
-      {
-        advice: "Use --proto with definitions that include the type.",
-        cause,
-      },
-    );
+    throw responseError(INVALID_RESPONSE, { cause });
   }
-}
-
-function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
-  return { ...anyToObject(any) };
 }
 
 /**

@@ -53,7 +53,7 @@ export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGen
 }
 
 export function resultOf({ contentType, data, extensions }: HttpBody): ExportResult {
-  return { contentType, data, extensions: extensions.map(anyToObject) };
+  return { contentType, data, extensions: extensions.map((any) => anyToObject(any)) };
 }
 
 const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);

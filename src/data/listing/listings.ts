@@ -12,14 +12,7 @@ import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
 import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./listing-filters.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import {
-  type ListedRecord,
-  type ListOptions,
-  type ListRecords,
-  RECORDS_OPTIONS,
-  type RequireOrder,
-  withJson,
-} from "./paging.js";
+import { type ListedRecord, type ListOptions, type ListRecords, RECORDS_OPTIONS, type RequireOrder } from "./paging.js";
 
 /** A stop order, and the order that is submitted when it triggers. */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
@@ -115,8 +108,7 @@ export function createListings(
     async listNetworkParameters(request = {}, options) {
       assertKnownKeys("request", request, { pagination: true });
       const pagination = readPagination(request.pagination ?? {});
-      const answer = await service.listNetworkParameters({ pagination }, parseCallOptions(options));
-      return withJson(method.listNetworkParameters.output, answer);
+      return await service.listNetworkParameters({ pagination }, parseCallOptions(options));
     },
 
     networkParameters(options = {}) {
@@ -138,7 +130,7 @@ export function createListings(
       const { pagination = {}, filter = {} } = request;
       const asked = { pagination: readPagination(pagination), filter: readStopOrderFilter(filter) };
       requireOrder(method.listStopOrders, asked.pagination);
-      return withJson(method.listStopOrders.output, await service.listStopOrders(asked, parseCallOptions(options)));
+      return await service.listStopOrders(asked, parseCallOptions(options));
     },
 
     async stopOrder(id, options) {

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { RequestError } from "../../base/errors/index.js";
 import { assertDescriptor } from "../../base/input/assert.js";
+import { methodName } from "../../wire/transport/method.js";
 
 /** A page of records, as paged methods return it. */
 export interface SentPage<M> {
@@ -29,21 +30,34 @@ type RecordOf<T> = Message extends T
     ? ListedIn<T>
     : NonNullable<ConnectionOf<T>["edges"][number]["node"]>;
 
-/** The type of a paged method, `never` for a method that is certainly not paged. */
-type IfPages<M extends DescMethodUnary> = [RecordOf<MessageShape<M["output"]>>] extends [never]
-  ? never
-  : Message extends MessageShape<M["input"]>
-    ? M
-    : [Extract<keyof MessageShape<M["input"]>, "pagination" | "pageToken">] extends [never]
-      ? never
-      : M;
+/** What a response has if its pages are lists of any kind. */
+type ListsOf<T> = "nextPageToken" extends keyof T ? Extract<T[keyof T], readonly unknown[]> : never;
+
+interface NoPages {
+  readonly "this method has no pages": never;
+}
+
+interface NoRecords {
+  readonly "the pages of this method list no messages": never;
+}
 
 /**
- * A paged method. Either its request has a `pagination`, and its response a connection of `edges` and `pageInfo`, or its
+ * A method with pages. Either its request has a `pagination`, and its response a connection of `edges` and `pageInfo`, or its
  * request has a `page_size` and a `page_token`, and its response a list and a `next_page_token`
  * ([AIP-158](https://google.aip.dev/158)).
  */
-export type PagingMethod<M extends DescMethodUnary> = M & IfPages<M>;
+export type PagingMethod<M extends DescMethodUnary> = M &
+  ([RecordOf<MessageShape<M["output"]>> | ListsOf<MessageShape<M["output"]>>] extends [never]
+    ? NoPages
+    : Message extends MessageShape<M["input"]>
+      ? unknown
+      : [Extract<keyof MessageShape<M["input"]>, "pagination" | "pageToken">] extends [never]
+        ? NoPages
+        : unknown);
+
+/** A method with pages that list messages. */
+export type ListingMethod<M extends DescMethodUnary> = PagingMethod<M> &
+  ([NodeOf<M>] extends [never] ? NoRecords : unknown);
 
 /** The records of the pages of a method, such as `Order` for `ListOrders`. */
 export type NodeOf<M extends DescMethodUnary> = RecordOf<MessageShape<M["output"]>>;
@@ -53,8 +67,8 @@ export interface Connection {
   readonly by: "cursors" | "tokens";
   /** The field of the response that contains a page: the connection, or the list of records. */
   readonly field: DescField;
-  /** The type of the records. */
-  readonly node: DescMessage;
+  /** The type of the records; `undefined` for scalars and enums. */
+  readonly node: DescMessage | undefined;
 }
 
 const found = new WeakMap<DescMethod, Connection>();
@@ -74,7 +88,7 @@ export function connectionOf(method: DescMethod): Connection {
   if (typeof lacking === "string") {
     const { typeName, methods } = method.parent;
     const paging = methods.filter((other) => typeof lackingOf(other) !== "string").map(({ name }) => name);
-    throw new RequestError(`${typeName}/${method.name} has no pages: ${lacking}`, {
+    throw new RequestError(`${methodName(method)} has no pages: ${lacking}`, {
       advice:
         paging.length === 0
           ? `Call the method directly: no method of ${typeName} has pages.`
@@ -83,6 +97,24 @@ export function connectionOf(method: DescMethod): Connection {
   }
   found.set(method, lacking);
   return lacking;
+}
+
+/**
+ * Returns the type of the records of a method.
+ *
+ * @throws {@link RequestError} if the method has no pages, or they do not list messages
+ */
+export function recordTypeOf(method: DescMethod): DescMessage {
+  const { node } = connectionOf(method);
+  if (node === undefined) {
+    throw new RequestError(
+      `${methodName(method)} has no records: its response ${method.output.typeName} lists no messages`,
+      {
+        advice: "Read the responses with pages().",
+      },
+    );
+  }
+  return node;
 }
 
 export function hasPages(method: DescMethod): boolean {
@@ -105,14 +137,13 @@ function tokensOf({ input, output }: DescMethod): Connection | string {
   if (output.field["nextPageToken"]?.scalar !== ScalarType.STRING) {
     return `its response ${output.typeName} has no string next_page_token`;
   }
-  const lists = output.fields.flatMap((field) =>
-    field.fieldKind === "list" && field.listKind === "message"
-      ? [{ by: "tokens" as const, field, node: field.message }]
-      : [],
+  const all = output.fields.flatMap((field) =>
+    field.fieldKind === "list" ? [{ by: "tokens" as const, field, node: field.message }] : [],
   );
-  const [first] = lists;
+  const lists = all.filter(({ node }) => node !== undefined);
+  const [first = all[0]] = lists;
   if (first === undefined) {
-    return `its response ${output.typeName} has no list of messages`;
+    return `its response ${output.typeName} has no list`;
   }
   if (lists.some(({ field }) => field.number < first.field.number)) {
     const names = lists.map(({ field }) => field.name).join(" and ");

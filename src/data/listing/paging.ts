@@ -7,6 +7,7 @@ import {
   isMessage,
   type Message,
   type MessageShape,
+  type Registry,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
@@ -16,12 +17,21 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/
 import type { InitOf } from "../../base/input/init.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import { isTransport } from "../../wire/config/config-schema.js";
-import { messageToJson } from "../../wire/json/message-json.js";
+import { jsonOf, writingJson } from "../../wire/json/message-json.js";
+import { registryOf } from "../../wire/transport/layered.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
 import { methodName } from "../../wire/transport/method.js";
 import { failingOver } from "../../wire/transport/transport.js";
 import { type PaginationRequest, readRequest } from "./pagination.js";
-import { type Connection, connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
+import {
+  type Connection,
+  connectionOf,
+  type ListingMethod,
+  type NodeOf,
+  type PagingMethod,
+  recordTypeOf,
+  type SentPage,
+} from "./paging-method.js";
 import {
   brokenListing,
   type CountedPage,
@@ -87,7 +97,7 @@ export interface Paging {
    * for await (const { node } of client.records(listOrders, request, { limit: 100 })) console.log(node.id, node.price);
    */
   records<M extends DescMethodUnary>(
-    method: PagingMethod<M>,
+    method: ListingMethod<M>,
     request?: InitOf<M["input"]>,
     options?: RecordsOptions,
   ): AsyncIterable<ListedRecord<NodeOf<M>>>;
@@ -141,7 +151,7 @@ export function pages<M extends DescMethodUnary>(
  */
 export function records<M extends DescMethodUnary>(
   transport: Transport,
-  method: PagingMethod<M>,
+  method: ListingMethod<M>,
   request?: InitOf<M["input"]>,
   options?: RecordsOptions,
 ): AsyncIterable<ListedRecord<NodeOf<M>>> {
@@ -153,7 +163,7 @@ function pagingOver(transport: Transport): Paging {
     throw invalidTypeError("transport", transport, "a Connect transport, such as client.transport");
   }
   const failing = failingOver({ name: "transport", url: "transport" });
-  return withSnapshots(createPaging(throwingOurErrors(transport, failing).unary, failing, () => undefined));
+  return withSnapshots(createPaging(throwingOurErrors(transport, failing), failing, () => undefined));
 }
 
 /** Lists the records of a method with custom rules. */
@@ -173,10 +183,11 @@ interface AnswerPage<R, N> extends SentPage<N> {
 }
 
 export function createPaging(
-  unary: Transport["unary"],
+  transport: Transport,
   failing: CallErrorMapper,
   requireOrder: RequireOrder,
 ): Paging & { readonly listRecords: ListRecords } {
+  const registry = registryOf(transport);
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
     init: InitOf<M["input"]> | undefined,
@@ -191,14 +202,14 @@ export function createPaging(
     requireOrder(method, { newestFirst });
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
     const isPage = (page: SentPage<Message>): page is SentPage<NodeOf<M>> =>
-      page.edges.every((edge) => edge.node === undefined || isMessage(edge.node, node));
+      page.edges.every((edge) => edge.node === undefined || (node !== undefined && isMessage(edge.node, node)));
     return sentPages(
       {
         by,
         server: serverOf(methodName(method)),
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
-          const { message: answer } = await unary(method, callSignal, timeoutMs, headers, request, undefined);
+          const { message: answer } = await transport.unary(method, callSignal, timeoutMs, headers, request, undefined);
           const sent = pageIn(answer, connection, page.after);
           return isAnswer(answer) && sent !== undefined && isPage(sent)
             ? { answer, edges: sent.edges, pageInfo: sent.pageInfo }
@@ -213,8 +224,8 @@ export function createPaging(
 
   const listRecords: ListRecords = (method, request, options, rules) => {
     const pages = answers(method, request, options, rules);
-    const { by, node } = connectionOf(method);
-    const make = recordMaker(node);
+    const { by } = connectionOf(method);
+    const make = recordMaker(recordTypeOf(method), registry);
     const listed = {
       [Symbol.asyncIterator]: () =>
         recordsOf(pages, { ...rules, by, server: serverOf(methodName(method)) }, options, make),
@@ -223,13 +234,14 @@ export function createPaging(
   };
 
   return {
-    pages(method, request, options = {}) {
+    pages<M extends DescMethodUnary>(method: M, request: InitOf<M["input"]> | undefined, options: PagesOptions = {}) {
       assertKnownKeys("options", options, PAGES_OPTIONS);
-      const pages = answers(method, request, options, anyRecord(method));
+      const pages = answers<M, NodeOf<M>>(method, request, options, anyRecord(method));
+      const write = writingJson(method.output, registry);
       const sent = {
         async *[Symbol.asyncIterator]() {
           for await (const { page } of pages) {
-            yield withJson(method.output, page.answer);
+            yield write(page.answer);
           }
         },
       };
@@ -253,7 +265,7 @@ export function createPaging(
 function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>, NodeOf<M>> {
   const { node: desc } = connectionOf(method);
   return {
-    isWhole: (node): node is NodeOf<M> => node.$typeName === desc.typeName,
+    isWhole: (node): node is NodeOf<M> => node.$typeName === desc?.typeName,
     idOf: (node) => createHash("sha256").update(JSON.stringify(node, inJson)).digest("base64"),
   };
 }
@@ -359,13 +371,11 @@ function wholeRecord<M, N extends M>(
   return make(cursor, node);
 }
 
-/** Makes `JSON.stringify` write a response as Protobuf's JSON. Without this, it fails on 64-bit integers. */
-export function withJson<M extends Message>(desc: DescMessage, answer: M): M {
-  return Object.defineProperty(answer, "toJSON", { value: () => jsonOf(desc, answer) });
-}
-
 /** Returns a function that creates records which `JSON.stringify` can write. */
-function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
+function recordMaker(
+  desc: DescMessage,
+  registry: Registry | undefined,
+): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
   class Listed<N extends Message> implements ListedRecord<N> {
     constructor(
       readonly cursor: string,
@@ -373,12 +383,8 @@ function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, nod
     ) {}
 
     toJSON() {
-      return { cursor: this.cursor, node: jsonOf(desc, this.node) };
+      return { cursor: this.cursor, node: jsonOf(desc, this.node, registry) };
     }
   }
   return (cursor, node) => new Listed(cursor, node);
-}
-
-export function jsonOf(desc: DescMessage, message: Message): unknown {
-  return isMessage(message, desc) ? messageToJson(desc, message) : message;
 }

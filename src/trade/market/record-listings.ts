@@ -22,15 +22,10 @@ import {
 } from "../../data/listing/listing-filters.js";
 import { isStopOrderRecord, LIST_OPTIONS, type StopOrderRecord } from "../../data/listing/listings.js";
 import type { PaginationRequest } from "../../data/listing/pagination.js";
-import {
-  jsonOf,
-  type ListedRecord,
-  type ListOptions,
-  type ListRecords,
-  type Paging,
-} from "../../data/listing/paging.js";
-import { connectionOf } from "../../data/listing/paging-method.js";
+import type { ListedRecord, ListOptions, ListRecords, Paging } from "../../data/listing/paging.js";
+import { recordTypeOf } from "../../data/listing/paging-method.js";
 import { readPageOptions } from "../../data/listing/sent-pages.js";
+import { jsonOf } from "../../wire/json/message-json.js";
 import type { ServiceClient } from "../../wire/transport/service-client.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import {
@@ -300,7 +295,7 @@ export function createRecordListings(
         ),
       };
       return list<Order>(filter, options, ({ listOrders }, ids) => ({
-        desc: connectionOf(listOrders).node,
+        desc: recordTypeOf(listOrders),
         read: (pagination, how) =>
           listRecords(listOrders, { filter: { ...only, ...ids }, pagination }, how, {
             isWhole: (node): node is Order => node.id !== "",
@@ -322,7 +317,7 @@ export function createRecordListings(
         ),
       };
       return list<StopOrderRecord>(filter, options, ({ listStopOrders }, ids) => ({
-        desc: connectionOf(listStopOrders).node,
+        desc: recordTypeOf(listStopOrders),
         read: (pagination, how) =>
           listRecords(listStopOrders, { filter: { ...only, ...ids }, pagination }, how, {
             isWhole: isStopOrderRecord,
@@ -335,7 +330,7 @@ export function createRecordListings(
       assertKnownKeys("filter", filter, TRADES_FILTER);
       const dateRange = readPeriod(filter);
       return list<Trade>(filter, options, ({ listTrades }, ids) => ({
-        desc: connectionOf(listTrades).node,
+        desc: recordTypeOf(listTrades),
         read: (pagination, how) =>
           listRecords(listTrades, { ...dateRange, ...ids, pagination }, how, {
             isWhole: (node): node is Trade => node.id !== "",
@@ -347,7 +342,7 @@ export function createRecordListings(
     positions(filter = {}, options = {}) {
       assertKnownKeys("filter", filter, RECORD_FILTER);
       return list<Position>(filter, options, ({ listAllPositions }, ids) => ({
-        desc: connectionOf(listAllPositions).node,
+        desc: recordTypeOf(listAllPositions),
         read: (pagination, how) =>
           listRecords(listAllPositions, { filter: ids, pagination }, how, {
             isWhole: (node): node is Position => node.marketId !== "",
@@ -359,7 +354,7 @@ export function createRecordListings(
     accounts(filter = {}, options = {}) {
       assertKnownKeys("filter", filter, RECORD_FILTER);
       return list<AccountBalance>(filter, options, ({ listAccounts }, ids) => ({
-        desc: connectionOf(listAccounts).node,
+        desc: recordTypeOf(listAccounts),
         read: (pagination, how) =>
           listRecords(listAccounts, { filter: ids, pagination }, how, {
             isWhole: (node): node is AccountBalance => node.asset !== "",
@@ -375,7 +370,7 @@ export function createRecordListings(
       return list<Market>(filter, options, ({ listMarkets }, { marketIds }) => {
         const isNamed = marketIds.length > 0;
         return {
-          desc: connectionOf(listMarkets).node,
+          desc: recordTypeOf(listMarkets),
           read: (pagination, how) =>
             listRecords(listMarkets, { includeSettled: settled || isNamed, pagination }, how, {
               isWhole: (node): node is Market => node.id !== "",

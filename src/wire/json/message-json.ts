@@ -15,7 +15,7 @@ import { INVALID_RESPONSE, invalidResponse, responseError } from "../../base/err
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertDescriptor, invalidTypeError } from "../../base/input/assert.js";
 import { countElements, elementsOf, parseJson, setSize } from "./answer-size.js";
-import { knownTypes } from "./any.js";
+import { anyToObject, knownTypes, toWholeJson } from "./any.js";
 import { httpBodyFromJson } from "./http-body.js";
 import { isJsonObject } from "./json-values.js";
 import {
@@ -99,9 +99,9 @@ function copyOf(json: JsonValue): JsonValue {
  *
  * @param desc the message's descriptor, such as `StopOrderEventSchema`
  * @param message the message
- * @param registry the types that an `Any` in it may contain
+ * @param registry the types whose fields are written in an `Any`, by default those of error details; of other types, the bytes
+ *   are written as base64, in `value`
  * @returns the message in Protobuf's JSON
- * @throws Error if the message contains an `Any` of an unknown type
  *
  * @example
  * import { vega } from "tradewire/api";
@@ -117,10 +117,31 @@ export function messageToJson<O extends DescMessage>(
   if (!isMessage(message, desc)) {
     throw invalidTypeError("message", message, `a message of type ${desc.typeName}`);
   }
-  const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
+  if (isMessage(message, HttpBodySchema)) {
+    const { contentType, data, extensions } = message;
+    const objects = extensions.map((any) => ({ ...anyToObject(any, registry) }));
+    return { contentType, data: Buffer.from(data).toString("base64"), extensions: objects };
+  }
+  const json = toWholeJson(desc, message, registry);
   const object = isJsonObject(json) ? { ...json } : {};
-  replaceValues(desc, object, knownTypes, { enums: decodeUnknownEnumName });
+  replaceValues(desc, object, registry, { enums: decodeUnknownEnumName });
   return object;
+}
+
+/** Returns a function that makes `JSON.stringify` write messages of a type as {@link messageToJson} does. */
+export function writingJson(desc: DescMessage, registry?: Registry): <M extends Message>(message: M) => M {
+  function value(this: Message): unknown {
+    return jsonOf(desc, this, registry);
+  }
+  const property = { value };
+  return (message) => {
+    Reflect.defineProperty(message, "toJSON", property);
+    return message;
+  };
+}
+
+export function jsonOf(desc: DescMessage, message: Message, registry?: Registry): unknown {
+  return isMessage(message, desc) ? messageToJson(desc, message, registry) : message;
 }
 
 /** Returns whether a message type is `google.api.HttpBody`. */

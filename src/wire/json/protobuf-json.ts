@@ -24,6 +24,8 @@ export interface Replacements {
   readonly doubles?: (value: JsonValue, field: DescField) => JsonValue;
   /** Is called with each message that has fields, at any depth. */
   readonly onMessage?: (type: DescMessage, value: JsonObject) => void;
+  /** Is called with each `Any`, whose content is then not searched. */
+  readonly onAny?: (value: JsonObject) => void;
 }
 
 type NumberKind = "integers" | "longs" | "floats" | "doubles";
@@ -63,7 +65,7 @@ export function replaceValues(
       return value;
     }
     if (type.typeName === "google.protobuf.Any") {
-      inAny(value, field);
+      (replacements.onAny ?? inAny)(value, field);
       return value;
     }
     if (hasCustomJsonRepresentation(type)) {

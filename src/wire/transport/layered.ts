@@ -4,6 +4,7 @@ import type {
   DescMethodStreaming,
   DescMethodUnary,
   MessageInitShape,
+  Registry,
 } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import type { AnyTransport, ClosableTransport, HeaderInit } from "./transport-types.js";
@@ -50,15 +51,30 @@ interface Layer extends Partial<Pick<Calls, "close">> {
   ): Promise<StreamResponse<I, O>>;
 }
 
+const registries = new WeakMap<AnyTransport, Registry>();
+
+/** Returns the types that an `Any` in the messages of a transport may hold; `undefined` if none were given. */
+export function registryOf(transport: AnyTransport): Registry | undefined {
+  return registries.get(transport);
+}
+
 /** Returns a transport with a layer around its calls. By default, closing it closes the transport. */
-export function layered(transport: AnyTransport, { unary, stream, close }: Layer): ClosableTransport {
-  return transportOf({
+export function layered(
+  transport: AnyTransport,
+  { unary, stream, close }: Layer,
+  registry = registryOf(transport),
+): ClosableTransport {
+  const layer = transportOf({
     unary: (call) =>
       unary === undefined ? sendUnary(transport, call) : unary(call, (changed) => sendUnary(transport, changed)),
     stream: (call) =>
       stream === undefined ? sendStream(transport, call) : stream(call, (changed) => sendStream(transport, changed)),
     close: close ?? (async () => transport.close?.()),
   });
+  if (registry !== undefined) {
+    registries.set(layer, registry);
+  }
+  return layer;
 }
 
 export function transportOf({ unary, stream, close }: Calls): ClosableTransport {

@@ -1,3 +1,4 @@
+import type { Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
 import {
   type CallErrorMapper,
@@ -54,6 +55,8 @@ export interface CallContext {
   readonly hasSingleResponse?: boolean | undefined;
   /** The remaining time of the call, in milliseconds; `undefined` without a limit. */
   readonly leftMs?: number | undefined;
+  /** The types that the details of its error may have; by default those of the network. */
+  readonly registry?: Registry | undefined;
 }
 
 /**
@@ -75,6 +78,7 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
       signal,
       leftMs: contextValues && remainingMs(contextValues),
       hasSingleResponse: hasSingleResponse(method),
+      registry: endpoint.registry,
     };
     const failure = callError(reason, context);
     const cause = isReadOnly(method) ? failure : outcomeUnknown(failure, context);
@@ -243,7 +247,7 @@ function classify(reason: unknown, context: CallContext): TradewireError {
   }
   if (isStatus(error)) {
     const { isNodeStatus = false, http } = factsOf(reason);
-    return new NodeError(toErrorObject(error), {
+    return new NodeError(toErrorObject(error, context.registry), {
       cause: reason,
       isRefusal: isNodeStatus,
       http,

@@ -1,13 +1,14 @@
-import type {
-  DescMethod,
-  DescMethodBiDiStreaming,
-  DescMethodClientStreaming,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-  DescService,
-  MessageShape,
+import {
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  isMessage,
+  type MessageShape,
 } from "@bufbuild/protobuf";
-import { type CallOptions, type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
+import { type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { RequestError } from "../../base/errors/index.js";
 import { invalidTypeError } from "../../base/input/assert.js";
@@ -17,7 +18,9 @@ import { parseMessageInit } from "../../base/input/message-init.js";
 import { snapshot, snapshotData } from "../../base/input/snapshot.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { isSubmitting } from "../config/submitting-methods.js";
+import { writingJson } from "../json/message-json.js";
 import { repeatabilityKey, withOwnContextValue } from "./call-context.js";
+import { registryOf } from "./layered.js";
 import { throwingOurErrors } from "./library-errors.js";
 import { handleStream } from "./message-streams.js";
 import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
@@ -69,7 +72,8 @@ export function createServiceClient(
   for (const method of service.methods) {
     const call: unknown = Reflect.get(client, method.localName);
     if (isCall(call)) {
-      const ending = hasSingleResponse(method) ? call : withEndOnReturn(call);
+      const write = writingJson(method.output, registryOf(transport));
+      const ending = hasSingleResponse(method) ? withJson(call, write) : withEndOnReturn(call, write);
       Reflect.set(client, method.localName, withInputChecks(method, ending, failing));
     }
   }
@@ -100,7 +104,7 @@ function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMappe
 }
 
 /** Returns the options for Connect, with `retry` in the context values. */
-function withRepeatability(method: DescMethod, options: ServiceCallOptions | undefined): CallOptions | undefined {
+function withRepeatability(method: DescMethod, options: ServiceCallOptions | undefined): ServiceCallOptions {
   const { retry, ...connectOptions } = options ?? {};
   if (retry === undefined) {
     return connectOptions;
@@ -133,15 +137,27 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function withEndOnReturn(call: Call): Call {
+type WriteJson = ReturnType<typeof writingJson>;
+
+function withJson(call: Call, write: WriteJson): Call {
+  return async (request, options) => {
+    const message = await call(request, options);
+    return isMessage(message) ? write(message) : message;
+  };
+}
+
+function withEndOnReturn(call: Call, write: WriteJson): Call {
   return (request, options = {}) => {
     const abort = linkedController(options.signal);
     const end = () => abort.abort(); // This also removes the listener from the caller's signal.
     const messages = call(request, { ...options, signal: abort.signal });
+    const onMessage = (message: unknown) => isMessage(message) && write(message);
     const onError = (reason: unknown): never => {
       end();
       throw reason;
     };
-    return isAsyncIterable(messages) ? handleStream(messages, { onEnd: end, onError, onReturn: end }) : messages;
+    return isAsyncIterable(messages)
+      ? handleStream(messages, { onMessage, onEnd: end, onError, onReturn: end })
+      : messages;
   };
 }

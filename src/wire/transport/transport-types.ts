@@ -40,6 +40,8 @@ export interface Endpoint {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Whether headers may be sent over plain HTTP to other machines. */
   readonly allowInsecureHeaders?: boolean | undefined;
+  /** The types that the details of errors may have; by default those of the network. */
+  readonly registry?: Registry | undefined;
 }
 
 /** The time limit for the reply to a ping, in milliseconds, unless pings are sent more often. */

@@ -42,8 +42,8 @@ export interface TransportOptions {
   readonly interceptors?: readonly Interceptor[] | undefined;
   readonly hooks?: Hooks | undefined;
   /**
-   * Additional types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are
-   * known.
+   * Additional types that an `Any` may hold, and details of errors. Those of the network's error details are known. JSON needs
+   * them: REST, gRPC's JSON codec, and `JSON.stringify`.
    */
   readonly registry?: Registry | undefined;
 }
@@ -111,8 +111,8 @@ function openEach<Node extends GrpcConfig | RestConfig>(
     const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
     const sending =
       typeof given === "function"
-        ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name })
-        : withOurErrors(limited, { ...endpoint, name, headers: given });
+        ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name, registry: types })
+        : withOurErrors(limited, { ...endpoint, name, registry: types, headers: given });
     return { name: nodes.length === 1 ? name : `${name} ${url}`, transport: sending, group: name, node, url };
   });
 }
@@ -191,7 +191,8 @@ function composeTransport(
   const { timeouts, retry } = config;
   const isolated = isolateHooks(hooks ?? {});
   const endpoint = mainEndpoint(config);
-  const nodes = openNodes(open, config, isolated, registry);
+  const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
+  const nodes = openNodes(open, config, isolated, types);
   const withDeadline = limited(overNodes(nodes, config, isolated, gateOf), {
     url: endpoint.url,
     timeouts,
@@ -201,9 +202,11 @@ function composeTransport(
   const transport = withRequestErrors(withDeadline);
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
-  return layered(closing(observed, endpoint.name, createLazyController), {
-    unary: (call, next) => next({ ...call, header: snapshot(call.header), message: snapshotData(call.message) }),
-  });
+  return layered(
+    closing(observed, endpoint.name, createLazyController),
+    { unary: (call, next) => next({ ...call, header: snapshot(call.header), message: snapshotData(call.message) }) },
+    types,
+  );
 }
 
 /**
@@ -236,8 +239,7 @@ function mainEndpoint(config: Config): Endpoint {
   return { name, url: firstUrl(config) ?? name };
 }
 
-function openNodes(open: OpenTransport, config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {
-  const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
+function openNodes(open: OpenTransport, config: Config, hooks: Hooks, types: Registry): OpenNode[] {
   const paces = new Map<string, Pace>();
   const paceOf = (host: string) => {
     const pace = paces.get(host) ?? createPace(config.limits.callsPerSecond, hooks);
@@ -250,7 +252,7 @@ function openNodes(open: OpenTransport, config: Config, hooks: Hooks, registry: 
     }
     const { name, transport } = each;
     const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(name), () => true);
-    return [{ name, transport: withOurErrors(limited, { name, url: name }), group: name, node: name }];
+    return [{ name, transport: withOurErrors(limited, { name, url: name, registry: types }), group: name, node: name }];
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { type Client, type CommandInit, type InitOf, type MarketUnits, Order_Type, Side, type Signer } from "tradewire";
 import { TradingDataService } from "tradewire/api";
@@ -12,7 +12,13 @@ type Request = Message<"library.Request"> & {
   genre: Genre;
   genres: Genre[];
   pages: number;
+  copies: bigint;
   labels: { [key: string]: string };
+  genresByShelf: { [key: number]: Genre };
+  copiesByShelf: { [key: string]: bigint };
+  note: JsonObject;
+  next?: Request;
+  like: { case: "genre"; value: Genre } | { case: "request"; value: Request } | { case: undefined; value?: undefined };
 };
 /** A service of another API, whose enums the library does not know. */
 declare const library: GenService<{
@@ -36,7 +42,24 @@ export async function heldByCompiler(client: Client, signer: Signer, units: Mark
   const { orders } = await data.listOrders({ filter: { statuses: ["ACTIVE", 2], types: [Order_Type.LIMIT] } });
   client.records(TradingDataService.method.listOrders, { filter: { timeInForces: ["TIME_IN_FORCE_GTC"] } });
   const side: Side | undefined = orders?.edges[0]?.node?.side;
-  await client.service(library).getBook({ genre: "PROSE", genres: [Genre.PROSE, "PROSE"], labels: { a: "b" } });
+  const books = client.service(library);
+  const book = await books.getBook({ genre: "PROSE", genres: [Genre.PROSE, "PROSE"], labels: { a: "b" } });
+  await books.getBook({ genresByShelf: { 5: "PROSE", 6: Genre.PROSE }, copiesByShelf: { a: 5, b: 5n }, copies: 5 });
+  await books.getBook({ like: { case: "genre", value: "PROSE" }, note: { a: [1, null] }, pages: undefined });
+  await books.getBook({
+    ...book,
+    genre: "PROSE",
+    next: { ...book, genre: "PROSE" },
+    like: { case: "request", value: book },
+  });
+  const none = {
+    signal: undefined,
+    headers: undefined,
+    timeoutMs: undefined,
+    onHeader: undefined,
+    onTrailer: undefined,
+  };
+  await books.getBook({}, { ...none, contextValues: undefined, retry: undefined });
 
   // @ts-expect-error The name is misspelt.
   await client.sendCommand({ case: "orderSubmission", value: { ...order, side: "BYU" } }, { signer });
@@ -51,8 +74,16 @@ export async function heldByCompiler(client: Client, signer: Signer, units: Mark
   // @ts-expect-error The name in the request of records is misspelt.
   client.records(TradingDataService.method.listOrders, { filter: { statuses: ["ACTIV"] } });
   // @ts-expect-error A number is no name.
-  await client.service(library).getBook({ pages: "1" });
+  await books.getBook({ pages: "1" });
+  // @ts-expect-error Text is no integer.
+  await books.getBook({ copies: "1" });
+  // @ts-expect-error Not even in a map.
+  await books.getBook({ copiesByShelf: { a: "1" } });
   // @ts-expect-error A field is misspelt.
-  await client.service(library).getBook({ gener: "PROSE" });
+  await books.getBook({ gener: "PROSE" });
+  // @ts-expect-error A case is misspelt.
+  await books.getBook({ like: { case: "gener", value: "PROSE" } });
+  // @ts-expect-error A message of another type.
+  await books.getBook({ next: orders?.edges[0]?.node ?? {} });
   void [command, filter, side];
 }

@@ -1,7 +1,10 @@
+import { create, type DescMethodUnary, fromBinary, toBinary, toJson } from "@bufbuild/protobuf";
+import { createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, jsonReplacer, RequestError, signerFromMnemonic } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { compile, serviceOf, unaryMethod } from "../../support/definitions.js";
 
 const ID = "ab".repeat(32);
 const ORDER = { marketId: ID, size: 5, side: "BUY", price: "1", timeInForce: "TIME_IN_FORCE_GTC", type: "LIMIT" };
@@ -134,6 +137,107 @@ describe("names of enum values", () => {
     const numbered = await service["listOrders"]?.({ filter: { statuses: [1] }, pagination: { first: 3 } });
     expect(named).toEqual(numbered);
     expect(Object(named).orders.edges).toHaveLength(3);
+  });
+});
+
+describe("requests of other definitions", () => {
+  const PRESS = `
+syntax = "proto3";
+package press.v1;
+
+service PressService {
+  rpc UpdateJob(Job) returns (Job);
+}
+enum State {
+  STATE_UNSPECIFIED = 0;
+  STATE_ACTIVE = 1;
+  STATE_DONE = 2;
+}
+message Job {
+  string name = 1;
+  State state = 2;
+  int64 copies = 3;
+  map<int64, State> page_states = 4;
+  oneof target {
+    State state_target = 5;
+    Job job = 6;
+  }
+  repeated Job parts = 7;
+  map<string, Job> parts_by_name = 8;
+  Job next = 9;
+  optional State wanted = 10;
+}
+`;
+  const newer = [{ no: 99, wireType: 2, data: Uint8Array.of(1, 120) }];
+
+  let updateJob: DescMethodUnary;
+  beforeAll(async () => {
+    updateJob = unaryMethod(serviceOf(await compile({ "press.proto": PRESS }), "press.v1.PressService"), "UpdateJob");
+  });
+
+  /** Updates a job, which the server sends back. */
+  async function update(request: object) {
+    const { input } = updateJob;
+    const transport = createRouterTransport(({ rpc }) => rpc(updateJob, (job) => job));
+    await using press = createClient({ transport: { name: "press", transport } });
+    const message = await Object(press.service(updateJob.parent)).updateJob(request);
+    const job = fromBinary(input, toBinary(input, message));
+    return { message, job, json: toJson(input, job), input };
+  }
+
+  it("accept names of enum values in any case, in a map and a oneof, and numbers for 64-bit integers", async () => {
+    const request = {
+      state: "done",
+      pageStates: { 5: "ACTIVE", 7: "State_Done" },
+      target: { case: "stateTarget", value: "ACTIVE" },
+      copies: 5,
+      parts: undefined,
+    };
+    expect((await update(request)).json).toEqual({
+      state: "STATE_DONE",
+      pageStates: { 5: "STATE_ACTIVE", 7: "STATE_DONE" },
+      stateTarget: "STATE_ACTIVE",
+      copies: "5",
+    });
+  });
+
+  it("accept a copy of a message with other values, and keep the fields that only a newer server knows", async () => {
+    const { message, input } = await update({ name: "a", state: 1, next: { name: "b" }, parts: [{ name: "c" }] });
+    message.$unknown = newer;
+    message.next.$unknown = newer;
+    const { name: _, ...changed } = message;
+    const { job, json } = await update({
+      ...changed,
+      state: "DONE",
+      copies: undefined,
+      wanted: "ACTIVE",
+      next: { ...message.next, state: "ACTIVE" },
+      parts: [...message.parts, { state: "ACTIVE" }],
+      partsByName: { d: { state: "ACTIVE" } },
+      target: { case: "job", value: { ...message.parts[0], state: "DONE" } },
+    });
+    expect(json).toEqual({
+      state: "STATE_DONE",
+      wanted: "STATE_ACTIVE",
+      next: { name: "b", state: "STATE_ACTIVE" },
+      parts: [{ name: "c" }, { state: "STATE_ACTIVE" }],
+      partsByName: { d: { state: "STATE_ACTIVE" } },
+      job: { name: "c", state: "STATE_DONE" },
+    });
+    expect([job.$unknown, Object(job)["next"].$unknown]).toEqual([newer, newer]);
+    expect(create(input, message)).toBe(message);
+  });
+
+  it("accept a message as it is", async () => {
+    const { message } = await update({ name: "a", wanted: 0, target: { case: "stateTarget", value: 0 }, next: {} });
+    message.$unknown = newer;
+    expect((await update(message)).message).toEqual(message);
+  });
+
+  it("refuse a misspelt field in a copy of a message", async () => {
+    const { message } = await update({});
+    await expect(update({ ...message, stat: "DONE" })).rejects.toThrow('unknown field "stat" in request');
+    await expect(update({ ...message, state: "DON" })).rejects.toThrow("state must be a value of press.v1.State");
   });
 });
 

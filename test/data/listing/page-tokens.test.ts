@@ -27,6 +27,13 @@ service ShelfService {
   rpc ListBooks(ListBooksRequest) returns (ListBooksResponse) {
     option (google.api.http) = {get: "/v1/{parent=shelves/*}/books"};
   }
+  rpc ListTags(ListBooksRequest) returns (ListTagsResponse) {
+    option (google.api.http) = {get: "/v1/tags"};
+  }
+}
+message ListTagsResponse {
+  string next_page_token = 1;
+  repeated string tags = 2;
 }
 message ListBooksRequest {
   string parent = 1;
@@ -54,6 +61,7 @@ interface Request {
 let folder: string;
 let image: string;
 let listBooks: DescMethodUnary;
+let listTags: DescMethodUnary;
 let node: TestNode;
 let transports: Record<string, ClosableTransport>;
 let requests: Request[] = [];
@@ -78,7 +86,14 @@ beforeAll(async () => {
   await writeFile(image, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })));
   const service = serviceOf(registry, "shelves.v1.ShelfService");
   listBooks = unaryMethod(service, "ListBooks");
-  const routes = (router: ConnectRouter) =>
+  listTags = unaryMethod(service, "ListTags");
+  const routes = (router: ConnectRouter) => {
+    router.rpc(listTags, (message) => {
+      const request = message as unknown as Request;
+      requests.push(request);
+      const { titles, next } = answer(request);
+      return create(listTags.output, { tags: titles, nextPageToken: next } as MessageInitShape<typeof listTags.output>);
+    });
     router.rpc(listBooks, (message) => {
       const request = message as unknown as Request;
       requests.push(request);
@@ -88,6 +103,7 @@ beforeAll(async () => {
         typeof listBooks.output
       >);
     });
+  };
   node = await serveNodeOf(routes, [service]);
   transports = {
     grpc: createGrpcTransport({ url: node.grpcUrl }),
@@ -152,6 +168,24 @@ describe.each(["grpc", "grpc-js", "rest"])("page tokens over %s", (way) => {
       [2, "3"],
       [1, "5"],
     ]);
+  });
+
+  it("lead through the responses of a method whose pages list texts", async () => {
+    answer = (asked) => ({ ...threeAPage(asked), titles: ["a", "a"] });
+    const found = await collect(pages(transport(way), listTags, {}, { pageSize: 3 }));
+    expect(found.map((page) => Reflect.get(page, "tags"))).toEqual([...Array(3)].map(() => ["a", "a"]));
+    expect(sizesAndTokens()).toEqual([
+      [3, ""],
+      [3, "3"],
+      [3, "6"],
+    ]);
+    const reason = await failureOf(() => records(transport(way), listTags));
+    expect(reason).toBeInstanceOf(RequestError);
+    expect(reason).toMatchObject({
+      summary:
+        "shelves.v1.ShelfService/ListTags has no records: its response shelves.v1.ListTagsResponse lists no messages",
+      advice: "Read the responses with pages().",
+    });
   });
 
   it("may lead over empty pages, which a server sends that filters", async () => {

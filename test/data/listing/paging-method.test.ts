@@ -78,6 +78,7 @@ describe("methods of other definitions", () => {
         field: [field("more", 3, ".foreign.Bare", true), field("items", 1, ".foreign.Item", true), token(2)],
       },
       { name: "Texts", field: [...texts(1), token(2)] },
+      { name: "Empty", field: [token(1)] },
       { name: "Tokenless", field: [field("items", 1, ".foreign.Item", true)] },
     ],
     service: [
@@ -92,7 +93,8 @@ describe("methods of other definitions", () => {
           { name: "FitsTokens", inputType: ".foreign.ByTokens", outputType: ".foreign.List" },
           { name: "Sizeless", inputType: ".foreign.ByToken", outputType: ".foreign.List" },
           { name: "Tokenless", inputType: ".foreign.ByTokens", outputType: ".foreign.Tokenless" },
-          { name: "Listless", inputType: ".foreign.ByTokens", outputType: ".foreign.Texts" },
+          { name: "Listless", inputType: ".foreign.ByTokens", outputType: ".foreign.Empty" },
+          { name: "ListsTexts", inputType: ".foreign.ByTokens", outputType: ".foreign.Texts" },
           { name: "Mixed", inputType: ".foreign.ByTokens", outputType: ".foreign.Mixed" },
           { name: "Streams", inputType: ".foreign.ByCursors", outputType: ".foreign.One", serverStreaming: true },
         ],
@@ -109,7 +111,7 @@ describe("methods of other definitions", () => {
     ["Streams", "it returns a stream"],
     ["Sizeless", "its request foreign.ByToken does not have both a string page_token and an int32 page_size"],
     ["Tokenless", "its response foreign.Tokenless has no string next_page_token"],
-    ["Listless", "its response foreign.Texts has no list of messages"],
+    ["Listless", "its response foreign.Empty has no list"],
     [
       "Mixed",
       "its response foreign.Mixed has several lists, more and items, and the first does not have the lowest number",
@@ -119,7 +121,7 @@ describe("methods of other definitions", () => {
     expect(found).toBeDefined();
     expect(() => found && connectionOf(found)).toThrow(`foreign.Service/${name} has no pages: ${lacking}`);
     expect(() => found && connectionOf(found)).toThrow(
-      "use a method of foreign.Service that has pages: Fits, Lists, FitsTokens.",
+      "use a method of foreign.Service that has pages: Fits, Lists, FitsTokens, ListsTexts.",
     );
   });
 

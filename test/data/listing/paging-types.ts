@@ -1,6 +1,6 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { type Client, type ListedRecord, records } from "tradewire";
+import { type Client, type ListedRecord, pages, records } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { StakeLinking } from "tradewire/gen/vega/events/v1/events_pb.js";
@@ -11,9 +11,11 @@ const { method } = TradingDataService;
 type Book = Message<"library.Book"> & { readonly title: string };
 type Request = Message<"library.Request"> & { readonly pageSize: number; readonly pageToken: string };
 type Response = Message<"library.Response"> & { books: Book[]; unreachable: string[]; nextPageToken: string };
-/** A service with the pages of AIP-158, and a method that lacks their token. */
+type Tags = Message<"library.Tags"> & { tags: string[]; nextPageToken: string };
+/** A service with the pages of AIP-158, also of texts, and a method that lacks their token. */
 declare const library: GenService<{
   listBooks: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Response> };
+  listTags: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Tags> };
   getBook: { methodKind: "unary"; input: GenMessage<Request>; output: GenMessage<Book> };
 }>;
 
@@ -38,6 +40,12 @@ export async function heldByCompiler(client: Client): Promise<void> {
   // @ts-expect-error This method streams.
   client.records(method.observeOrders);
   const books: AsyncIterable<ListedRecord<Book>> = records(client.transport, library.method.listBooks, { pageSize: 2 });
+  for await (const { tags } of pages(client.transport, library.method.listTags, { pageSize: 2 })) {
+    const [tag]: string[] = tags;
+    void tag;
+  }
+  // @ts-expect-error Its pages list no messages.
+  records(client.transport, library.method.listTags);
   // @ts-expect-error This answer has no page token.
   records(client.transport, library.method.getBook);
   void [orders, untold, trades, books];

@@ -85,7 +85,7 @@ describe("httpBodyFromJson", () => {
     });
     expect(body.contentType).toBe("application/zip");
     expect([...body.data]).toEqual([0x50, 0x4b, 3, 4]);
-    expect(body.extensions.map(anyToObject)).toEqual([{ "@type": "node.example/a.B", c: [1] }]);
+    expect(body.extensions.map((any) => anyToObject(any))).toEqual([{ "@type": "node.example/a.B", c: [1] }]);
   });
 
   it("takes fields that are left out for empty", () => {
