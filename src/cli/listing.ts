@@ -1,6 +1,5 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { parseEnumValue } from "../base/input/message-init.js";
-import { encodeCsv } from "../data/csv/index.js";
 import type { KnownDecimals } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { messageToJson } from "../wire/json/message-json.js";
@@ -8,6 +7,7 @@ import { checkColumnNames, unknownColumns } from "./columns.js";
 import { list, type OptionValues } from "./declarations.js";
 import { type CommandContext, json, printable, writeJsonArray, writeOut } from "./output.js";
 import { outputFormat, outputOptions } from "./output-format.js";
+import { printCsv } from "./print-rows.js";
 import { createProgress } from "./progress.js";
 import { readableJson } from "./records/readable.js";
 import { amountOptions, columnsOption } from "./shared-options.js";
@@ -128,8 +128,17 @@ export async function printListing<M extends DescMessage>(
     await writeJsonArray(context, mapped(upTo(max, nodes), type.record), type.name);
     return;
   }
-  for await (const text of formatRecords(upTo(max, nodes), type, format)) {
-    await writeOut(context, text);
+  if (format === "csv") {
+    const paths = type.columns.map((name) => [name, name.split(".")] as const);
+    const rows = mapped(upTo(max, nodes), (node) => {
+      const object = type.record(node);
+      return paths.map(([name, path]) => textOf(object[name] ?? memberAt(object, path)));
+    });
+    await printCsv(type.columns, rows, context);
+    return;
+  }
+  for await (const node of upTo(max, nodes)) {
+    await writeOut(context, json(type.record(node)));
   }
 }
 
@@ -184,25 +193,6 @@ async function printRecords<M extends DescMessage>(
 /** Returns the words of a name, as `stop orders` for `stopOrders`. */
 export function wordsOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
-
-async function* formatRecords<M extends DescMessage>(
-  nodes: AsyncIterable<MessageShape<M>>,
-  { columns, record }: PrintedType<M>,
-  format: "csv" | "jsonl",
-): AsyncGenerator<string | Uint8Array> {
-  if (format === "csv") {
-    const paths = columns.map((name) => [name, name.split(".")] as const);
-    const rows = mapped(nodes, (node) => {
-      const object = record(node);
-      return paths.map(([name, path]) => textOf(object[name] ?? memberAt(object, path)));
-    });
-    yield* encodeCsv([...columns], rows);
-    return;
-  }
-  for await (const node of nodes) {
-    yield json(record(node));
-  }
 }
 
 /** Returns the fields of a message, and of the messages in it, that are not messages. */

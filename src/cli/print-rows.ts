@@ -74,9 +74,8 @@ export async function printRows(
       omissions = `${sentence}\n`;
     },
   });
-  const output = bufferedOutput(context);
   let left = limit;
-  try {
+  await writeFormatted(format, context, async (output) => {
     const columnsOf = columnChooser(options.columns, format, allColumns);
     for await (const file of files) {
       left = await printFile(file, await columnsOf(file), left, { format, output });
@@ -84,25 +83,61 @@ export async function printRows(
         break;
       }
     }
-  } catch (reason) {
-    if (context.signal.aborted) {
-      await writeBriefly(context.out, format.broken());
-    } else if (context.output.failure === undefined) {
-      output.append(format.broken());
-      await output.flush();
-    }
-    throw reason;
-  }
-  output.append(format.end());
-  await output.flush();
+  });
   notes.write(omissions);
   if (isShort && left === 0) {
     notes.write(`Showing ${LISTED} rows. Use --all to print all rows, or --limit to change the number.\n`);
   }
 }
 
+/**
+ * Writes rows as CSV, which ends inside an open quote if an error occurs.
+ *
+ * @throws the errors of `rows` and of {@link writeOut}
+ */
+export async function printCsv(
+  columns: readonly string[],
+  rows: AsyncIterable<CsvRow>,
+  context: OutputContext,
+): Promise<void> {
+  const format = createRowFormat("csv", undefined);
+  await writeFormatted(format, context, async (output) => {
+    for await (const row of rows) {
+      output.append(format.text(columns, [row]));
+      if (output.isFull()) {
+        await output.flush();
+      }
+    }
+    output.append(format.text(columns, []));
+  });
+}
+
+/** Writes rows in a format, and then its end: after an error, the one that marks the rows as incomplete. */
+async function writeFormatted(
+  format: RowFormat,
+  context: OutputContext,
+  write: (output: BufferedOutput) => Promise<void>,
+): Promise<void> {
+  const output = bufferedOutput(context);
+  try {
+    await write(output);
+  } catch (reason) {
+    output.append(format.broken());
+    if (context.signal.aborted) {
+      await writeBriefly(context.out, output.taken());
+    } else if (context.output.failure === undefined) {
+      await output.flush();
+    }
+    throw reason;
+  }
+  output.append(format.end());
+  await output.flush();
+}
+
 interface BufferedOutput {
   append(text: string): void;
+  /** Removes the text that was not written yet. */
+  taken(): string;
   isFull(): boolean;
   /** Writes the text, and waits until the stream has capacity for more. */
   flush(): Promise<void>;
@@ -110,14 +145,19 @@ interface BufferedOutput {
 
 function bufferedOutput(context: OutputContext): BufferedOutput {
   let buffered = "";
+  const taken = () => {
+    const part = buffered;
+    buffered = "";
+    return part;
+  };
   return {
     append(text) {
       buffered += text;
     },
+    taken,
     isFull: () => buffered.length >= WRITE_SIZE,
     async flush() {
-      const part = buffered;
-      buffered = "";
+      const part = taken();
       if (part !== "") {
         await writeOut(context, part);
       }
