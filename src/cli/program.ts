@@ -31,6 +31,7 @@ import {
   type Streams,
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
+import { textTerminal } from "./progress.js";
 import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
 
@@ -281,7 +282,8 @@ export async function runCommand(run: CommandRun): Promise<number> {
 export async function runProgram(run: CommandRun, output: CommandOutput): Promise<number> {
   const { version } = run;
   const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;
-  const notes = createNotes(run.err);
+  const err = textTerminal(run.err, environment);
+  const notes = createNotes(err);
   const limit = linkedController(run.signal);
   const { onConfig, adviceOn } = watchConfig({
     get notes() {
@@ -296,7 +298,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
     },
     out: run.out,
     output,
-    err: run.err,
+    err,
     get notes() {
       return notes.stream;
     },

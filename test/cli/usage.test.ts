@@ -142,6 +142,12 @@ it("prints the help of everyday commands without arguments, as with help and hel
   expect(await run(["help", "help"])).toEqual({ code: 0, out, err: "" });
 });
 
+it("breaks help into lines on a narrow terminal", async () => {
+  const { out } = await run(["orders", "--help"], { terminal: { columns: 60, rows: 24 } });
+  const [help = ""] = out.split("Examples:");
+  expect(help.split("\n").filter((line) => line.length > 60)).toEqual([]);
+});
+
 it("prints the help of a subcommand, as with --help", async () => {
   const asked = await run(["help", "sync", "status"]);
   expect(asked.out).toMatch(/^Usage: tradewire sync status /);
