@@ -1,9 +1,10 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { parseEnumValue } from "../base/input/message-init.js";
+import { closestName, quoted } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
 import type { KnownDecimals } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { messageToJson } from "../wire/json/message-json.js";
-import { checkColumnNames, unknownColumns } from "./columns.js";
+import { namedColumns, unknownColumns } from "./columns.js";
 import { list, type OptionValues } from "./declarations.js";
 import { type CommandContext, json, printable, writeJsonArray, writeOut } from "./output.js";
 import { outputFormat, outputOptions } from "./output-format.js";
@@ -61,12 +62,12 @@ export interface PrintedType<M extends DescMessage> extends ListingType<M> {
  */
 export function printedType<M extends DescMessage>(
   type: ListingType<M>,
-  { columns: names, raw: isRaw = false, wide: isWide = false }: ListingOptions,
+  { columns: chosen, raw: isRaw = false, wide: isWide = false }: ListingOptions,
 ): PrintedType<M> {
   const { desc, root, known = NOTHING_KNOWN, extraNames = [], extras } = type;
   const all = [...leaves(desc).map((path) => columnOf(path, root)), ...extraNames];
+  const names = chosen && namedColumns(chosen, all);
   if (names !== undefined) {
-    checkColumnNames(names);
     const unknown = names.filter((name) => !all.includes(name));
     if (unknown.length > 0) {
       throw unknownColumns(unknown, all, `of ${wordsOf(type.name)}`);
@@ -225,7 +226,16 @@ export function enumOption(placeholder: string, desc: DescEnum) {
   return list(
     placeholder,
     `only records with this value: ${names.join(", ")}`,
-    (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
+    (text) => {
+      const found = desc.values.find(({ name, localName }) => [name, localName].includes(text.toUpperCase()));
+      if (found === undefined) {
+        const near = closestName(text, names);
+        throw new RequestError(`must be one of ${names.join(", ")} (got ${quoted(text)})`, {
+          advice: near && `Did you mean ${near}?`,
+        });
+      }
+      return found.number;
+    },
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );
 }

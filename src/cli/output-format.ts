@@ -14,7 +14,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 export const OUTPUT: OptionSettings = { short: "-o" };
 
 /** The option that makes standard output one JSON document. */
-export const jsonFlag = flag("print one JSON document, also of an error", { conflicts: ["output"] });
+export const jsonFlag = flag("print one JSON document, also of an error");
 
 const OUTPUT_TEXT = "format of the output (default: table on a terminal, otherwise jsonl)";
 

@@ -3,7 +3,7 @@ import { wait } from "../base/signal/wait.js";
 import type { ArchiveFile } from "../data/archive/index.js";
 import { nullStringOf } from "../data/csv/csv-format.js";
 import type { CsvBatch, CsvRow } from "../data/csv/index.js";
-import { checkColumnNames, unknownColumns } from "./columns.js";
+import { checkColumnNames, namedColumns, unknownColumns } from "./columns.js";
 import { type OptionValues, text } from "./declarations.js";
 import { type CommandContext, type OutputContext, styled, widthOf, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
@@ -214,8 +214,8 @@ function columnChooser(
   let header: readonly string[] | undefined;
   return async (file) => {
     if (header === undefined) {
-      header = chosen ?? (format.header ? ((await allColumns?.()) ?? file.columns) : undefined);
-      await checkColumns(chosen ?? [], file, allColumns);
+      const ofAll = format.header && chosen === undefined ? ((await allColumns?.()) ?? file.columns) : undefined;
+      header = chosen === undefined ? ofAll : await existingColumns(chosen, file, allColumns);
     } else if (chosen === undefined) {
       checkHeader(header, file);
     }
@@ -235,21 +235,24 @@ function columnPicker(
   return (row) => indexes.map((index) => row[index] ?? null);
 }
 
-/** Checks that the chosen columns exist: in any file if all columns can be found, otherwise in the first file. */
-async function checkColumns(
+/** Finds the chosen columns: in any file if all columns can be found, otherwise in the first file. */
+async function existingColumns(
   chosen: readonly string[],
   first: RowsFile,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
-): Promise<void> {
-  if (chosen.every((column) => first.columns.includes(column))) {
-    return;
+): Promise<readonly string[]> {
+  const ofFirst = namedColumns(chosen, first.columns);
+  if (ofFirst.every((column) => first.columns.includes(column))) {
+    return ofFirst;
   }
   const all = await allColumns?.();
   const available = all ?? first.columns;
-  const missing = chosen.filter((column) => !available.includes(column));
+  const columns = namedColumns(chosen, available);
+  const missing = columns.filter((column) => !available.includes(column));
   if (missing.length > 0) {
     throw unknownColumns(missing, available, all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive");
   }
+  return columns;
 }
 
 function checkHeader(header: readonly string[], { name, columns }: RowsFile): void {

@@ -176,7 +176,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 });
 
 it.each([
-  [["stop-orders", "--status", "frozen"], /^tradewire: --status must be a value of /],
+  [["stop-orders", "--status", "frozen"], /^tradewire: --status must be one of /],
   [["stop-orders", "--since", "yesterday"], /^tradewire: --since must be ISO 8601, /],
   [["stop-orders", "--since", "2024-01-02", "--until", "2024-01-01"], /^tradewire: the date range is empty/],
   [["stop-orders", "--limit", "0"], /^tradewire: --limit must be a positive whole number \(got "0"\)/],

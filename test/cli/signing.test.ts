@@ -89,7 +89,7 @@ describe("what is submitted", () => {
     expect(await submit(file)).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nSent, but not yet checked by the node\.\n$/,
       ),
     });
     const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
@@ -97,7 +97,7 @@ describe("what is submitted", () => {
     expect(await submit(unspecified)).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nSent, but not yet checked by the node\.\n$/,
       ),
     });
     await node.makeBlock();
