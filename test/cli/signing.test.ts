@@ -104,7 +104,9 @@ describe("what is submitted", () => {
     const sync = await write("sync.json", await sign());
     expect(await submit(sync)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\n {2}stopOrdersCancellation\nAccepted into the mempool\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nAccepted into the mempool\.\n$/,
+      ),
     });
   });
 

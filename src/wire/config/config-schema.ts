@@ -183,10 +183,10 @@ function isHttpUrl(text: string): boolean {
 }
 
 /** Returns whether all parts of a URL are sent with requests and may be logged. */
-/** Returns the URL that a host without a scheme, or with another one, stands for; undefined if there is none. */
+/** Returns the URL that a host and port without a scheme, or with another one, stand for; undefined if there is none. */
 function httpUrlOf(text: string): string | undefined {
-  const [, scheme = "", host = ""] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?([\w.[\]:-]+(?:\/.*)?)$/i.exec(text) ?? [];
-  const url = `${/^(grpcs|tls|wss)$/i.test(scheme) ? "https" : "http"}://${host}`;
+  const [, scheme = "", host = ""] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?([\w.[\]:-]+:\d+(?:\/.*)?)$/i.exec(text) ?? [];
+  const url = `${/s$/i.test(scheme) || /:443\b/.test(host) ? "https" : "http"}://${host}`;
   return isHttpUrl(url) && isPlainUrl(url) ? url : undefined;
 }
 
