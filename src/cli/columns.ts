@@ -14,6 +14,20 @@ export function checkColumnNames(columns: readonly string[]): void {
   }
 }
 
+/**
+ * Finds the columns that names mean: case and underscores do not matter. Unknown names stay.
+ *
+ * @throws {@link RequestError} if a column is named twice
+ */
+export function namedColumns(names: readonly string[], columns: readonly string[]): readonly string[] {
+  const plain = (name: string) => name.replaceAll("_", "").toLowerCase();
+  const found = names.map((name) =>
+    columns.includes(name) ? name : (columns.find((each) => plain(each) === plain(name)) ?? name),
+  );
+  checkColumnNames(found);
+  return found;
+}
+
 /** Creates the error about columns that do not exist. */
 export function unknownColumns(
   unknown: readonly string[],

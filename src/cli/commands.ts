@@ -170,7 +170,8 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       arguments: [
         {
           name: "<file>",
-          description: 'the command in Protobuf JSON, such as {"stopOrdersSubmission": {...}}, or - for standard input',
+          description:
+            'the command in Protobuf JSON, such as {"orderSubmission": {...}}, or - for standard input; with "market": "M0" its numbers are decimals, with "marketId" the network\'s integers',
         },
       ],
       load: async () => (await import("./commands/submit-command.js")).addSubmit,

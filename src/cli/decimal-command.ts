@@ -1,22 +1,37 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "../base/errors/index.js";
+import { CommandError, RequestError } from "../base/errors/index.js";
 import type { Client, MarketUnits } from "../index.js";
 import { parseByRules } from "../trade/market/decimal.js";
 import { ownersIn, unitOf } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { type CommandContext, printable } from "./output.js";
 import { readableJson } from "./records/readable.js";
-import { createNames, type Names } from "./records/record-names.js";
+import { createNames } from "./records/record-names.js";
 import { recordLines } from "./table.js";
 
 /** What names the market and the asset in a command in decimals, and in one in the network's integers. */
-const DECIMAL_NAMES = ["market", "assetSymbol"];
-const INTEGER_NAMES = ["marketId", "asset"];
+export const INTEGER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["market", "marketId"],
+  ["assetSymbol", "asset"],
+]);
+
+const FORMS =
+  'With marketId or asset, numbers are the network\'s integers; with "market": "M0" or "assetSymbol": "USDT" in its place, they are decimals.';
+
+/** Adds to the error about a command in the network's integers that it could be in decimals, if that may have been meant. */
+export function withAdviceOnDecimals(error: CommandError): CommandError {
+  const isMeant = error.problems.some(
+    ({ path, message }) =>
+      (/\.(marketId|asset)$/.test(path) && message.startsWith("must be 64 hex digits")) ||
+      /whole number \(got "\d*\.\d+"\)/.test(message),
+  );
+  return isMeant ? new CommandError(error.problems, `${FORMS} ${error.advice}`) : error;
+}
 
 /** Returns whether a command in JSON is in decimals: with `market` in place of `marketId`, or `assetSymbol` in place of `asset`. */
 export function isInDecimals(json: JsonValue): boolean {
-  return hasMember(json, DECIMAL_NAMES);
+  return hasMember(json, [...INTEGER_NAMES.keys()]);
 }
 
 function hasMember(json: JsonValue, names: readonly string[]): boolean {
@@ -40,7 +55,7 @@ interface Owner {
  * @throws {@link RequestError} if a number would have to be rounded, both forms are mixed, or a market or asset is unknown
  */
 export async function integerCommand(json: JsonObject, client: Client, context: CommandContext): Promise<JsonObject> {
-  if (hasMember(json, INTEGER_NAMES)) {
+  if (hasMember(json, [...INTEGER_NAMES.values()])) {
     throw new RequestError("the file names markets or assets in both forms", {
       advice: "With decimals, use market and assetSymbol; with the network's integers, marketId and asset.",
     });
@@ -133,29 +148,47 @@ export async function describeCommand(
   if (desc === undefined || command.value === undefined) {
     return "";
   }
-  const names = createNames(client, {}, context);
-  await names.load(ownersIn(desc, command.value));
-  const json = readableJson(desc, command.value, names.known);
-  const rows = [...rowsOf(json, "", names)].toSorted(([a], [b]) => rank(a) - rank(b));
-  const lines = recordLines([[printable(command.case ?? ""), ""], ...rows]);
+  const owners = ownersIn(desc, command.value);
+  const hasNumbers = owners.markets.size + owners.assets.size > 0;
+  const names = createNames(client, { raw: !hasNumbers }, context);
+  await names.load(owners);
+  const found = [...rowsOf(readableJson(desc, command.value, names.known), command.case)];
+  if (!hasNumbers) {
+    await names.load({ markets: found.filter(([path]) => MARKET.test(path)).map(([, value]) => value) });
+  }
+  const rows = found.map(([path, value]) => {
+    const known = MARKET.test(path) ? names.code : ASSET.test(path) ? names.symbol : String;
+    return [path.slice(`${command.case}.`.length), printable(known(value))] as const;
+  });
+  const lines = recordLines([[printable(command.case ?? ""), ""], ...rows.toSorted(([a], [b]) => rank(a) - rank(b))]);
   return lines.replace(/^(?=.)/gm, "  ");
 }
 
 const rank = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
 
-/** Yields the members that are set, with their paths; markets by their codes, assets by their symbols. */
-function* rowsOf(value: JsonValue, path: string, names: Names): Generator<readonly [name: string, value: string]> {
+const MARKET = /\.market$/;
+const ASSET = /\.assetSymbol$/;
+
+/** The commands that cancel all orders if they name none. */
+const CANCELLATION = /(^|\.)(orderCancellation|cancellations\[\d+\]|stopOrdersCancellation(\[\d+\])?)$/;
+
+/** Yields the members that are set, with their paths; that of a market is `market`, and that of an asset `assetSymbol`. */
+function* rowsOf(value: JsonValue, path: string): Generator<readonly [path: string, value: string]> {
   if (isJsonObject(value)) {
     for (const [name, inner] of Object.entries(value)) {
       const at = name === "marketId" ? "market" : name === "asset" ? "assetSymbol" : name;
-      yield* rowsOf(inner, path === "" ? at : `${path}.${at}`, names);
+      yield* rowsOf(inner, `${path}.${at}`);
+    }
+    const { orderId, stopOrderId, marketId } = value;
+    if (CANCELLATION.test(path) && !orderId && !stopOrderId) {
+      const which = path.includes("stop") ? "stopOrders" : "orders";
+      yield [`${path}.${which}`, `all of this key's${marketId ? " in the market" : ""}`];
     }
   } else if (Array.isArray(value)) {
     for (const [at, inner] of value.entries()) {
-      yield* rowsOf(inner, `${path}[${at}]`, names);
+      yield* rowsOf(inner, `${path}[${at}]`);
     }
   } else if (value !== null && value !== "" && value !== false && value !== "UNSPECIFIED") {
-    const known = /(^|\.)market$/.test(path) ? names.code : /(^|\.)assetSymbol$/.test(path) ? names.symbol : String;
-    yield [path, printable(known(String(value)))];
+    yield [path, String(value)];
   }
 }

@@ -24,7 +24,11 @@ export function finish(command: Command, context: CommandContext): void {
   }
   command
     .helpOption("-h, --help", "show this help")
-    .configureHelp({ ...command.configureHelp(), styleTitle: (title) => styled(out, "bold", title, environment) })
+    .configureHelp({
+      ...command.configureHelp(),
+      minWidthToWrap: MIN_HELP_COLUMN,
+      styleTitle: (title) => styled(out, "bold", title, environment),
+    })
     .configureOutput({
       getOutHasColors: () => isColored(out, environment),
       getErrHasColors: () => isColored(err, environment),
@@ -43,6 +47,9 @@ export function finish(command: Command, context: CommandContext): void {
     finish(below, context);
   }
 }
+
+/** The minimum width of the descriptions in help; narrower ones are not broken into lines. */
+const MIN_HELP_COLUMN = 20;
 
 /** The flag that turns colors off, including for help and usage errors. */
 export const NO_COLOR = "--no-color";

@@ -70,3 +70,8 @@ export function wrapped(text: string, width: number): string[] {
   }
   return lines;
 }
+
+/** Breaks the lines of a text at their spaces. Those that begin with a space, as in a list of values, stay. */
+export function wrappedLines(text: string, width: number): string {
+  return text.replace(/^\S.*/gm, (line) => wrapped(line, width).join("\n"));
+}

@@ -1,13 +1,14 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { parseEnumValue } from "../base/input/message-init.js";
-import { encodeCsv } from "../data/csv/index.js";
+import { closestName, quoted } from "../base/errors/error-text.js";
+import { RequestError } from "../base/errors/index.js";
 import type { KnownDecimals } from "../trade/market/field-units.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { messageToJson } from "../wire/json/message-json.js";
-import { checkColumnNames, unknownColumns } from "./columns.js";
+import { namedColumns, unknownColumns } from "./columns.js";
 import { list, type OptionValues } from "./declarations.js";
 import { type CommandContext, json, printable, writeJsonArray, writeOut } from "./output.js";
 import { outputFormat, outputOptions } from "./output-format.js";
+import { printCsv } from "./print-rows.js";
 import { createProgress } from "./progress.js";
 import { readableJson } from "./records/readable.js";
 import { amountOptions, columnsOption } from "./shared-options.js";
@@ -61,12 +62,12 @@ export interface PrintedType<M extends DescMessage> extends ListingType<M> {
  */
 export function printedType<M extends DescMessage>(
   type: ListingType<M>,
-  { columns: names, raw: isRaw = false, wide: isWide = false }: ListingOptions,
+  { columns: chosen, raw: isRaw = false, wide: isWide = false }: ListingOptions,
 ): PrintedType<M> {
   const { desc, root, known = NOTHING_KNOWN, extraNames = [], extras } = type;
   const all = [...leaves(desc).map((path) => columnOf(path, root)), ...extraNames];
+  const names = chosen && namedColumns(chosen, all);
   if (names !== undefined) {
-    checkColumnNames(names);
     const unknown = names.filter((name) => !all.includes(name));
     if (unknown.length > 0) {
       throw unknownColumns(unknown, all, `of ${wordsOf(type.name)}`);
@@ -128,8 +129,17 @@ export async function printListing<M extends DescMessage>(
     await writeJsonArray(context, mapped(upTo(max, nodes), type.record), type.name);
     return;
   }
-  for await (const text of formatRecords(upTo(max, nodes), type, format)) {
-    await writeOut(context, text);
+  if (format === "csv") {
+    const paths = type.columns.map((name) => [name, name.split(".")] as const);
+    const rows = mapped(upTo(max, nodes), (node) => {
+      const object = type.record(node);
+      return paths.map(([name, path]) => textOf(object[name] ?? memberAt(object, path)));
+    });
+    await printCsv(type.columns, rows, context);
+    return;
+  }
+  for await (const node of upTo(max, nodes)) {
+    await writeOut(context, json(type.record(node)));
   }
 }
 
@@ -186,25 +196,6 @@ export function wordsOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-async function* formatRecords<M extends DescMessage>(
-  nodes: AsyncIterable<MessageShape<M>>,
-  { columns, record }: PrintedType<M>,
-  format: "csv" | "jsonl",
-): AsyncGenerator<string | Uint8Array> {
-  if (format === "csv") {
-    const paths = columns.map((name) => [name, name.split(".")] as const);
-    const rows = mapped(nodes, (node) => {
-      const object = record(node);
-      return paths.map(([name, path]) => textOf(object[name] ?? memberAt(object, path)));
-    });
-    yield* encodeCsv([...columns], rows);
-    return;
-  }
-  for await (const node of nodes) {
-    yield json(record(node));
-  }
-}
-
 /** Returns the fields of a message, and of the messages in it, that are not messages. */
 function leaves(desc: DescMessage): DescField[][] {
   return desc.fields.flatMap((field) =>
@@ -235,7 +226,16 @@ export function enumOption(placeholder: string, desc: DescEnum) {
   return list(
     placeholder,
     `only records with this value: ${names.join(", ")}`,
-    (name, option) => parseEnumValue(desc, name, option),
+    (text) => {
+      const found = desc.values.find(({ name, localName }) => [name, localName].includes(text.toUpperCase()));
+      if (found === undefined) {
+        const near = closestName(text, names);
+        throw new RequestError(`must be one of ${names.join(", ")} (got ${quoted(text)})`, {
+          advice: near && `Did you mean ${near}?`,
+        });
+      }
+      return found.number;
+    },
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { encodeCsv } from "../data/csv/index.js";
+import { csvLine } from "../data/csv/encode-csv.js";
 import { isJsonObject, jsonReplacer } from "../wire/json/json-values.js";
 import { choice, flag, type OptionSettings, type OptionValues } from "./declarations.js";
 import { type CommandContext, deliver, json, type OutputContext } from "./output.js";
@@ -14,7 +14,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 export const OUTPUT: OptionSettings = { short: "-o" };
 
 /** The option that makes standard output one JSON document. */
-export const jsonFlag = flag("print one JSON document, also of an error", { conflicts: ["output"] });
+export const jsonFlag = flag("print one JSON document, also of an error");
 
 const OUTPUT_TEXT = "format of the output (default: table on a terminal, otherwise jsonl)";
 
@@ -83,25 +83,22 @@ export async function printReport(
       }
       break;
     case "csv":
-      for await (const part of csvOf(records())) {
-        await deliver(context, part);
-      }
+      await deliver(context, csvOf(records()));
       break;
   }
 }
 
 /** Formats records as CSV. The columns are the paths of all members of all records, joined by dots. */
-function csvOf(records: Iterable<object>): AsyncIterable<Uint8Array> {
+function csvOf(records: Iterable<object>): string {
   const rows = [...records].map((record) => {
     const value: JsonValue = JSON.parse(JSON.stringify(record, jsonReplacer));
     return new Map(membersOf(value, ""));
   });
   const columns = [...new Set(rows.flatMap((row) => [...row.keys()]))];
   // Records without members have no columns, and CSV has at least one.
-  return encodeCsv(
-    columns.length === 0 ? ["value"] : columns,
-    rows.map((row) => columns.map((column) => row.get(column) ?? null)),
-  );
+  const header = columns.length === 0 ? ["value"] : columns;
+  const lines = [header, ...rows.map((row) => columns.map((column) => row.get(column) ?? null))];
+  return lines.map((line, at) => csvLine(line, "", at + 1)).join("");
 }
 
 /** Yields the members of an object, and of the objects in it, with their paths. Lists are JSON text. */

@@ -1,5 +1,5 @@
 import { RequestError } from "../base/errors/index.js";
-import { MAX_TIMER_MS } from "../base/runtime/index.js";
+import { MAX_TIMER_MS, unixMs } from "../base/runtime/index.js";
 
 /**
  * Parses a whole number.
@@ -41,11 +41,14 @@ export function parseCount(text: string): number {
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
 /**
- * Parses a time.
+ * Parses a time, which may be a duration before now.
  *
  * @throws {@link RequestError} if the text is not a time
  */
-export function parseTime(text: string): bigint {
+export function parseTime(text: string, flag: string): bigint {
+  if (/^[\d.]+(ms|s|m|h)$/.test(text)) {
+    return BigInt(unixMs() - parseDuration(text, flag)) * 1_000_000n;
+  }
   if (/^\d{1,19}$/.test(text)) {
     return BigInt(text);
   }
@@ -56,7 +59,8 @@ export function parseTime(text: string): bigint {
     Number.isNaN(milliseconds) ||
     (day !== undefined && !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day))
   ) {
-    const form = "ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds";
+    const form =
+      "ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, a duration before now, such as 1h, or Unix nanoseconds";
     throw new RequestError(`must be ${form} (got ${JSON.stringify(text)})`);
   }
   return BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));

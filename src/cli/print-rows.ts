@@ -3,7 +3,7 @@ import { wait } from "../base/signal/wait.js";
 import type { ArchiveFile } from "../data/archive/index.js";
 import { nullStringOf } from "../data/csv/csv-format.js";
 import type { CsvBatch, CsvRow } from "../data/csv/index.js";
-import { checkColumnNames, unknownColumns } from "./columns.js";
+import { checkColumnNames, namedColumns, unknownColumns } from "./columns.js";
 import { type OptionValues, text } from "./declarations.js";
 import { type CommandContext, type OutputContext, styled, widthOf, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
@@ -74,9 +74,8 @@ export async function printRows(
       omissions = `${sentence}\n`;
     },
   });
-  const output = bufferedOutput(context);
   let left = limit;
-  try {
+  await writeFormatted(format, context, async (output) => {
     const columnsOf = columnChooser(options.columns, format, allColumns);
     for await (const file of files) {
       left = await printFile(file, await columnsOf(file), left, { format, output });
@@ -84,25 +83,61 @@ export async function printRows(
         break;
       }
     }
-  } catch (reason) {
-    if (context.signal.aborted) {
-      await writeBriefly(context.out, format.broken());
-    } else if (context.output.failure === undefined) {
-      output.append(format.broken());
-      await output.flush();
-    }
-    throw reason;
-  }
-  output.append(format.end());
-  await output.flush();
+  });
   notes.write(omissions);
   if (isShort && left === 0) {
     notes.write(`Showing ${LISTED} rows. Use --all to print all rows, or --limit to change the number.\n`);
   }
 }
 
+/**
+ * Writes rows as CSV, which ends inside an open quote if an error occurs.
+ *
+ * @throws the errors of `rows` and of {@link writeOut}
+ */
+export async function printCsv(
+  columns: readonly string[],
+  rows: AsyncIterable<CsvRow>,
+  context: OutputContext,
+): Promise<void> {
+  const format = createRowFormat("csv", undefined);
+  await writeFormatted(format, context, async (output) => {
+    for await (const row of rows) {
+      output.append(format.text(columns, [row]));
+      if (output.isFull()) {
+        await output.flush();
+      }
+    }
+    output.append(format.text(columns, []));
+  });
+}
+
+/** Writes rows in a format, and then its end: after an error, the one that marks the rows as incomplete. */
+async function writeFormatted(
+  format: RowFormat,
+  context: OutputContext,
+  write: (output: BufferedOutput) => Promise<void>,
+): Promise<void> {
+  const output = bufferedOutput(context);
+  try {
+    await write(output);
+  } catch (reason) {
+    output.append(format.broken());
+    if (context.signal.aborted) {
+      await writeBriefly(context.out, output.taken());
+    } else if (context.output.failure === undefined) {
+      await output.flush();
+    }
+    throw reason;
+  }
+  output.append(format.end());
+  await output.flush();
+}
+
 interface BufferedOutput {
   append(text: string): void;
+  /** Removes the text that was not written yet. */
+  taken(): string;
   isFull(): boolean;
   /** Writes the text, and waits until the stream has capacity for more. */
   flush(): Promise<void>;
@@ -110,14 +145,19 @@ interface BufferedOutput {
 
 function bufferedOutput(context: OutputContext): BufferedOutput {
   let buffered = "";
+  const taken = () => {
+    const part = buffered;
+    buffered = "";
+    return part;
+  };
   return {
     append(text) {
       buffered += text;
     },
+    taken,
     isFull: () => buffered.length >= WRITE_SIZE,
     async flush() {
-      const part = buffered;
-      buffered = "";
+      const part = taken();
       if (part !== "") {
         await writeOut(context, part);
       }
@@ -174,8 +214,8 @@ function columnChooser(
   let header: readonly string[] | undefined;
   return async (file) => {
     if (header === undefined) {
-      header = chosen ?? (format.header ? ((await allColumns?.()) ?? file.columns) : undefined);
-      await checkColumns(chosen ?? [], file, allColumns);
+      const ofAll = format.header && chosen === undefined ? ((await allColumns?.()) ?? file.columns) : undefined;
+      header = chosen === undefined ? ofAll : await existingColumns(chosen, file, allColumns);
     } else if (chosen === undefined) {
       checkHeader(header, file);
     }
@@ -195,21 +235,24 @@ function columnPicker(
   return (row) => indexes.map((index) => row[index] ?? null);
 }
 
-/** Checks that the chosen columns exist: in any file if all columns can be found, otherwise in the first file. */
-async function checkColumns(
+/** Finds the chosen columns: in any file if all columns can be found, otherwise in the first file. */
+async function existingColumns(
   chosen: readonly string[],
   first: RowsFile,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
-): Promise<void> {
-  if (chosen.every((column) => first.columns.includes(column))) {
-    return;
+): Promise<readonly string[]> {
+  const ofFirst = namedColumns(chosen, first.columns);
+  if (ofFirst.every((column) => first.columns.includes(column))) {
+    return ofFirst;
   }
   const all = await allColumns?.();
   const available = all ?? first.columns;
-  const missing = chosen.filter((column) => !available.includes(column));
+  const columns = namedColumns(chosen, available);
+  const missing = columns.filter((column) => !available.includes(column));
   if (missing.length > 0) {
     throw unknownColumns(missing, available, all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive");
   }
+  return columns;
 }
 
 function checkHeader(header: readonly string[], { name, columns }: RowsFile): void {

@@ -11,6 +11,7 @@ import {
   serverOf,
   TradewireError,
 } from "../base/errors/index.js";
+import { CHECK_TRANSPORT } from "../base/errors/network-failure.js";
 import { lazily, startLoading } from "../base/input/lazy.js";
 import { monotonicMs, type StopTimer, startTimer } from "../base/runtime/index.js";
 import { linkedController } from "../base/signal/abort.js";
@@ -33,6 +34,7 @@ import {
   type Streams,
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
+import { textTerminal } from "./progress.js";
 import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
 
@@ -128,6 +130,14 @@ interface Execution {
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
+/** Values of options that all commands treat alike, where they have them. */
+interface CommonOptions {
+  readonly quiet?: boolean;
+  readonly timeout?: number;
+  readonly json?: boolean;
+  readonly output?: string;
+}
+
 /** Parses the arguments, runs the command that they name, and returns its exit code. */
 async function execute(
   args: readonly string[],
@@ -145,7 +155,10 @@ async function execute(
   }
   program.hook("preAction", (_, command) => {
     running = command;
-    const { quiet, timeout } = command.opts<{ readonly quiet?: boolean; readonly timeout?: number }>();
+    const { quiet, timeout, json, output } = command.opts<CommonOptions>();
+    if (json === true && output !== "json" && command.getOptionValueSource("output") === "cli") {
+      throw usageError("error: option '--json' cannot be used with option '-o, --output <format>'", command);
+    }
     if (quiet === true) {
       silence();
     }
@@ -155,6 +168,10 @@ async function execute(
   });
   try {
     if (parsed.some((arg) => HELP.includes(arg))) {
+      const option = parsed.find((arg) => arg.startsWith("-") && ![...HELP, NO_COLOR].includes(arg));
+      if (parsed[0] === "help" && option !== undefined) {
+        throw usageError(`error: help has no option '${option}'`, program);
+      }
       assertKnown(program, parsed);
     }
     await program.parseAsync(isHelp ? parsed.slice(0, 1) : args, { from: "user" });
@@ -287,7 +304,8 @@ export async function runCommand(run: CommandRun): Promise<number> {
 export async function runProgram(run: CommandRun, output: CommandOutput): Promise<number> {
   const { version } = run;
   const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;
-  const notes = createNotes(run.err);
+  const err = textTerminal(run.err, environment);
+  const notes = createNotes(err);
   const limit = linkedController(run.signal);
   const { onConfig, adviceOn } = watchConfig({
     get notes() {
@@ -302,7 +320,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
     },
     out: run.out,
     output,
-    err: run.err,
+    err,
     get notes() {
       return notes.stream;
     },
@@ -396,7 +414,7 @@ const loadOrigins = lazily(() => import("./config-origins.js"));
 interface UsedConfig {
   /** Records a configuration, and warns once about each file whose secrets other users can read. */
   readonly onConfig: (loaded: LoadedConfig) => void;
-  /** Returns where the URLs of nodes that cannot be reached come from, and how to name others; empty for other errors. */
+  /** Returns where the URLs of nodes that do not answer come from, and how to name others; empty for other errors. */
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
@@ -416,7 +434,10 @@ function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfi
       }
     },
     async adviceOn(reason) {
-      if (used === undefined || !(reason instanceof ConnectionError) || reason.connected || reason.isClosed) {
+      if (used === undefined || !(reason instanceof ConnectionError) || reason.isClosed) {
+        return "";
+      }
+      if (reason.connected && reason.texts.advice !== CHECK_TRANSPORT) {
         return "";
       }
       const loaded = await loadOrigins().catch(() => undefined); // The error itself matters more.

@@ -1,6 +1,24 @@
 import { monotonicMs } from "../base/runtime/index.js";
-import { size, span } from "./formatting.js";
-import type { Streams } from "./output.js";
+import { size, span, wrappedLines } from "./formatting.js";
+import { type Streams, widthOf } from "./output.js";
+
+/** Removes the line that the cursor is in. */
+const CLEAR = "\r\x1b[K";
+
+/** Returns a terminal that breaks text at words, and replaces a progress line by it; any other stream as it is. */
+export function textTerminal(err: Streams["err"], environment: Streams["environment"]): Streams["err"] {
+  if (err.isTTY !== true) {
+    return err;
+  }
+  let isProgress = false;
+  const write = (text: string) => {
+    const isText = !text.includes("\x1b");
+    const before = isText && isProgress ? CLEAR : "";
+    isProgress = !isText && text.startsWith(CLEAR) && text !== CLEAR;
+    return err.write(isText ? before + wrappedLines(text, widthOf({ out: err, environment })) : text);
+  };
+  return Object.create(err, { write: { value: write } });
+}
 
 /** Milliseconds between two updates of the progress line. */
 const INTERVAL = 200;
@@ -30,7 +48,7 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
   let isEnded = false;
   /** The share that an earlier run of the export left, which says nothing about the speed of this one. */
   let initialPart: number | undefined;
-  const show = (text: string) => notes.write(`\r\x1b[K${text}`);
+  const show = (text: string) => notes.write(`${CLEAR}${text}`);
   if (isShown) {
     show("waiting for the node …");
   }
@@ -52,7 +70,7 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
     },
     end() {
       if (isShown && !isEnded) {
-        notes.write("\r\x1b[K");
+        notes.write(CLEAR);
       }
       isEnded = true;
     },
@@ -101,7 +119,7 @@ export function createDisplay(err: Streams["err"]): Display {
       err.write(`\x1b[?7l${top}${block()}\x1b[J\x1b[?7h`);
     },
     write(text) {
-      err.write(`${toTop()}\x1b[J${text}\x1b[?7l${block()}\x1b[?7h`);
+      err.write(`${toTop()}\x1b[J${wrappedLines(text, sizeOf(err).columns)}\x1b[?7l${block()}\x1b[?7h`);
     },
     end() {
       if (drawn.length > 0) {

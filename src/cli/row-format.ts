@@ -109,9 +109,8 @@ function csv(nullText: string): RowFormat {
       return text;
     },
     end: () => "",
-    // A quote that is never closed makes COPY refuse the input with all rows before it. In place of the header row it would
-    // be skipped, so it follows a line feed then.
-    broken: () => (lines === 0 ? '\n"' : '"'),
+    // A quote that is never closed makes COPY refuse the input with all rows before it.
+    broken: () => (lines === 0 ? "" : '"'),
   };
 }
 

@@ -26,7 +26,7 @@ export const partyOption = single("<party>", PARTY_TEXT, (party) => party, FILTE
 export const timeOptions = {
   since: parsed(
     "<time>",
-    "only from this time on, for orders and stop orders that of their last change: ISO 8601 or Unix nanoseconds",
+    "only from this time on, for orders and stop orders that of their last change: ISO 8601, a duration before now such as 1h, or Unix nanoseconds",
     parseTime,
   ),
   until: parsed("<time>", "only before this time", parseTime, { conflicts: ["watch", "follow"] }),

@@ -1,4 +1,5 @@
 import {
+  type DescField,
   type DescMessage,
   fromJson,
   type JsonObject,
@@ -8,17 +9,19 @@ import {
 } from "@bufbuild/protobuf";
 import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/client/vega/api/v1/core_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { closestName, quoted } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
 import { quotedPath } from "../base/errors/node-errors.js";
 import { connectSigner } from "../index.js";
 import { type CommandInit, type Signer, signerFromEnvironment, signerFromKeyFile } from "../trade/transaction/index.js";
 import { SEED_VARIABLE } from "../wire/config/config-sources.js";
+import { findField } from "../wire/http-rule/request-fields.js";
 import { knownTypes } from "../wire/json/any.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { assertStrictMessage, parseStrictJson } from "../wire/json/strict-json.js";
 import { readFields } from "./api/request-fields.js";
 import { readText, STANDARD } from "./command-files.js";
-import { isInDecimals } from "./decimal-command.js";
+import { INTEGER_NAMES, isInDecimals } from "./decimal-command.js";
 import { text } from "./declarations.js";
 import type { CommandContext, Streams } from "./output.js";
 
@@ -53,7 +56,44 @@ export async function readInputFile(path: string, context: CommandContext): Prom
   if ("tx" in json) {
     return { request: message(SubmitTransactionRequestSchema, json, source) };
   }
+  assertCommandNames(json, source);
   return isInDecimals(json) ? { decimals: json, source } : commandOf(json, source);
+}
+
+const ONE_COMMAND = 'Write one command in Protobuf JSON, such as {"stopOrdersCancellation": {}}.';
+
+/** Requires that the members of a file are those of `InputData`, with one command at most. */
+function assertCommandNames(json: JsonObject, source: string): void {
+  const names = Object.keys(json).filter((name) => json[name] !== null);
+  const unknown = names.find((name) => findField(InputDataSchema, name) === undefined);
+  if (unknown !== undefined) {
+    const around = commandWith(names);
+    const near = closestName(
+      unknown,
+      COMMANDS.map(({ jsonName }) => jsonName),
+    );
+    const advice =
+      around !== undefined
+        ? `The fields of a command go inside its name: {"${around}": {${JSON.stringify(unknown)}: …}}.`
+        : `${near === undefined ? "" : `Did you mean ${near}? `}${ONE_COMMAND}`;
+    throw new RequestError(`${source}: unknown command ${quoted(unknown)}`, { advice });
+  }
+  const commands = names.filter((name) => findField(InputDataSchema, name)?.oneof !== undefined);
+  if (commands.length > 1) {
+    throw new RequestError(`${source}: a file holds one command, but this one has ${commands.join(" and ")}`, {
+      advice: "Write each into a file of its own, or those about orders into one batchMarketInstructions.",
+    });
+  }
+}
+
+const COMMANDS = InputDataSchema.fields.filter(({ oneof }) => oneof !== undefined);
+
+/** Returns the name of the first command that has all of these fields, in decimals or in integers. */
+function commandWith(names: readonly string[]): string | undefined {
+  const inIntegers = names.map((name) => INTEGER_NAMES.get(name) ?? name);
+  const has = ({ message }: DescField) =>
+    message !== undefined && inIntegers.every((name) => findField(message, name) !== undefined);
+  return COMMANDS.find(has)?.jsonName;
 }
 
 /**
@@ -70,9 +110,7 @@ export function commandOf(json: JsonObject, source: string): TransactionInput {
     });
   }
   if (command.case === undefined) {
-    throw new RequestError(`${source}: no command found`, {
-      advice: 'Write one command in Protobuf JSON, such as {"stopOrdersCancellation": {}}.',
-    });
+    throw new RequestError(`${source}: no command found`, { advice: ONE_COMMAND });
   }
   return { command };
 }

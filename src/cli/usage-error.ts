@@ -64,10 +64,36 @@ function adviceOnPlace(option: string): string {
 /** Returns the way to what a surplus argument probably means; undefined if the command has none. */
 function adviceOnArgument(value: string, command: Command): string | undefined {
   const name = fullName(command);
-  const filters = command.options.flatMap((option) =>
-    option instanceof CommandOption && option.isFilter ? [`${option.long} ${value}`] : [],
-  );
+  const target = command.options.some(({ flags }) => flags.includes("--to <target>"));
+  if (target && /\.(duckdb|ddb|db)$/i.test(value)) {
+    return `Did you mean --to duckdb:${value}? Try \`${name} --help\`.`;
+  }
+  const filters = filtersOf(value, command);
   return filters.length === 0 ? undefined : `To filter, use ${filters.join(" or ")}. Try \`${name} --help\`.`;
+}
+
+/** Returns the options of a command that select what it prints and accept a value. */
+function filtersOf(value: string, { options }: Command): string[] {
+  return options.flatMap((option) => {
+    try {
+      if (!(option instanceof CommandOption) || !option.isFilter) {
+        return [];
+      }
+      option.parseArg?.(value, undefined);
+      return [`${option.long} ${value}`];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Says how to save the output, for an option that looks as if it did. */
+function adviceOnSaving(name: string, flags: readonly string[], command: Command): string | undefined {
+  if (!/^--(out|out-?file|output-file|file|save)$/.test(name)) {
+    return undefined;
+  }
+  const toFile = flags.includes("--to") && command.name() !== "call";
+  return toFile ? "Did you mean --to?" : "To save the output, redirect it: `> FILE`.";
 }
 
 function explain(text: string, command: Command): Explanation {
@@ -87,6 +113,7 @@ function explain(text: string, command: Command): Explanation {
     const advice =
       adviceOnSecret(name) ??
       adviceOnVersion(name) ??
+      adviceOnSaving(name, flags, command) ??
       (command.parent === null ? adviceOnPlace(name) : adviceOnJson(name, flags, command));
     return {
       summary: `unknown option '${name}'`,
@@ -98,7 +125,9 @@ function explain(text: string, command: Command): Explanation {
     const missing = command.options.filter(
       (each) => each.mandatory && command.getOptionValue(each.attributeName()) === undefined,
     );
-    return { summary: `missing ${missing.map((each) => `${each.flags}`).join(", ")}` };
+    const [argument] = command.args;
+    const near = argument === undefined ? [] : filtersOf(argument, command);
+    return { summary: `missing ${missing.map((each) => `${each.flags}`).join(", ")}`, near: near[0] };
   }
   const surplus = text.startsWith("too many arguments") ? command.args[command.registeredArguments.length] : undefined;
   if (surplus !== undefined) {
@@ -106,7 +135,8 @@ function explain(text: string, command: Command): Explanation {
   }
   const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];
-  const isPath = /[./]/.test(value) && summary.startsWith("option '-o") && flags.includes("--to");
-  const near = isPath ? `--to ${value}` : listed === undefined ? undefined : closestName(value, listed.split(", "));
+  const isPath = /[./]/.test(value) && summary.startsWith("option '-o");
+  const saved = flags.includes("--to") && command.name() !== "call" ? `--to ${value}` : `> ${value}`;
+  const near = isPath ? saved : listed === undefined ? undefined : closestName(value, listed.split(", "));
   return { summary, advice: choices, near };
 }

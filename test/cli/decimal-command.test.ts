@@ -166,6 +166,21 @@ test.each<readonly [string, object, RegExp]>([
     /^tradewire: the decimals of OrderSubmission\.\w+ are unknown\nAdd market: /,
   ],
   [
+    "decimals with marketId",
+    { orderSubmission: { ...order, marketId: id, price: "26.5" } },
+    /^tradewire: orderSubmission\.price must be an unsigned whole number [\s\S]*with "market": "M0" [^\n]* are decimals\. Correct the command/,
+  ],
+  [
+    "a code in marketId",
+    { orderSubmission: { ...order, marketId: "M10", price: "26" } },
+    /^tradewire: orderSubmission\.marketId must be 64 hex digits [\s\S]*with "market": "M0"/,
+  ],
+  [
+    "a mistake that decimals do not mend",
+    { orderSubmission: { ...order, marketId: id, price: "0" } },
+    /must be positive \(got 0\)\nCorrect the command\. Nothing was signed or sent\.\n$/,
+  ],
+  [
     "an unknown enum value",
     { orderSubmission: { ...order, side: "BYE", market: "M10", price: "1" } },
     /must be a value of vega\.Side \(got "BYE"\)\nValid values: UNSPECIFIED, BUY, SELL\./,
@@ -203,6 +218,32 @@ describe("submit shows what it sends, in decimals", () => {
     const request = (await withCommand("sign", decimals)).out;
     const { code, err } = await withFile("submit", request, "-o", "table");
     expect({ code, lines: shown(err) }).toEqual({ code: 0, lines: expected });
+  });
+
+  const all = "all of this key's";
+  it.each<readonly [object, readonly string[]]>([
+    [{ orderCancellation: {} }, ["orderCancellation", `orders             ${all}`]],
+    [
+      { orderCancellation: { market: "M10" } },
+      ["orderCancellation", "market             M10", `orders             ${all} in the market`],
+    ],
+    [
+      { orderCancellation: { market: "M10", orderId: id } },
+      ["orderCancellation", "market             M10", `orderId            ${id}`],
+    ],
+    [{ stopOrdersCancellation: {} }, ["stopOrdersCancellation", `stopOrders              ${all}`]],
+    [
+      { batchMarketInstructions: { cancellations: [{}], stopOrdersCancellation: [{ market: "M10" }] } },
+      [
+        "batchMarketInstructions",
+        `cancellations[0].orders               ${all}`,
+        "stopOrdersCancellation[0].market      M10",
+        `stopOrdersCancellation[0].stopOrders  ${all} in the market`,
+      ],
+    ],
+  ])("with the scope of a cancellation: %j", async (command, lines) => {
+    const { err } = await withCommand("submit", command, "--dry-run");
+    expect(shown(err)).toEqual(lines.map((line) => `  ${line}`));
   });
 
   it("by symbols of assets", async () => {

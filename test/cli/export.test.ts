@@ -243,7 +243,7 @@ describe("tradewire export", () => {
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
     [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],
-    [[...RANGE, "more"], "unexpected argument 'more'\nTo filter, use --table more."],
+    [[...RANGE, "more"], "unexpected argument 'more'\nTry `tradewire export --help`."],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["export", ...args, ...(args.includes("--to") ? [] : ["--to", folder])]);
     presentable(outcome);

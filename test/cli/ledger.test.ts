@@ -123,7 +123,7 @@ describe("tradewire ledger", () => {
     [["--party", "x"], 'no party has the ID "x"'],
     [
       ["--since", "soon"],
-      'tradewire: --since must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds (got "soon")',
+      'tradewire: --since must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, a duration before now, such as 1h, or Unix nanoseconds (got "soon")',
     ],
     [["--since", "2025-01-01", "--until", "2024-01-01"], "the date range is empty"],
     [

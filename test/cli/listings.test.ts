@@ -1,7 +1,9 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { run } from "../support/command.js";
-import { serveNode } from "../support/node.js";
+import { run, startCommand } from "../support/command.js";
+import { gate } from "../support/gate.js";
+import { serveNode, unanswered } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -125,6 +127,31 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     });
   });
 
+  it("params as CSV that breaks off ends inside an open quote, unless nothing came", async () => {
+    let isBroken = true;
+    const asked = gate();
+    await using node = await serveNode({
+      listNetworkParameters({ pagination }, call) {
+        if (isBroken) {
+          throw new ConnectError("no parameters", Code.DataLoss);
+        }
+        if (pagination?.after === undefined) {
+          const edges = [{ cursor: "1", node: { key: "a", value: "1" } }];
+          return { networkParameters: { edges, pageInfo: { hasNextPage: true, endCursor: "1" } } };
+        }
+        asked.open();
+        return unanswered(undefined, call);
+      },
+    });
+    const to = ["--transport", transport, `--${transport}-url`, transport === "grpc" ? node.grpcUrl : node.restUrl];
+    expect(await run(["params", "-o", "csv", ...to])).toMatchObject({ code: 1, out: "" });
+    isBroken = false;
+    const { interrupt, ended } = startCommand(["params", "-o", "csv", ...to]);
+    await asked.promise;
+    interrupt("SIGINT");
+    expect(await ended).toEqual({ code: 130, out: 'key,value\na,1\n"', err: "" });
+  });
+
   it("stop-orders writes CSV as it comes", async () => {
     const { out } = await ask("stop-orders", "--output", "csv", "--limit", "1500");
     expect(out).toMatch(/^submission\.marketId,.*,id,.*,trailingPercentOffset,market\n/);
@@ -149,7 +176,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 });
 
 it.each([
-  [["stop-orders", "--status", "frozen"], /^tradewire: --status must be a value of /],
+  [["stop-orders", "--status", "frozen"], /^tradewire: --status must be one of /],
   [["stop-orders", "--since", "yesterday"], /^tradewire: --since must be ISO 8601, /],
   [["stop-orders", "--since", "2024-01-02", "--until", "2024-01-01"], /^tradewire: the date range is empty/],
   [["stop-orders", "--limit", "0"], /^tradewire: --limit must be a positive whole number \(got "0"\)/],

@@ -2,6 +2,11 @@ import { describe, expect, it } from "@jest/globals";
 import { run } from "../support/command.js";
 
 describe("methods", () => {
+  it("says that none matches", async () => {
+    const expected = { code: 0, out: "", err: "No methods match.\n" };
+    expect(await run(["methods", "zzz", "-o", "table"])).toEqual(expected);
+  });
+
   it("lists every method on a line of its own", async () => {
     const { code, out, err } = await run(["methods", "--output", "table"]);
     expect([code, err]).toEqual([0, ""]);

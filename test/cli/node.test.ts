@@ -61,7 +61,7 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     const [list = "", summary] = outcome.out.split("\n\n");
     const rows = list.split("\n").map((line) => line.trim().split(/ +/));
     expect(rows.map((cells) => cells.slice(0, 4))).toEqual([
-      ["from", "to", "schema", "chain"],
+      ["fromHeight", "toHeight", "databaseVersion", "chainId"],
       ["1", "10", "115", "cli-1"],
       ["11", "20", "115", "cli-1"],
       ["21", "30", "115", "cli-1"],
@@ -69,10 +69,10 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     ]);
     expect(summary).toBe(
       [
-        "                    from  to  segments",
-        "contiguous             1  40         4",
-        "schema version 115     1  30         3",
-        "schema version 116    31  40         1",
+        "                    fromBlock  toBlock  segments",
+        "contiguous                  1       40         4",
+        "schema version 115          1       30         3",
+        "schema version 116         31       40         1",
         "",
       ].join("\n"),
     );

@@ -52,6 +52,28 @@ it.each([
   });
 });
 
+it("--json agrees with --output json, and with no other format", async () => {
+  const parameter = ["params", "spam.pow.difficulty"];
+  expect(await ask(...parameter, "--json", "-o", "json")).toEqual(await ask(...parameter, "--json"));
+  const refused = await ask(...parameter, "--json", "-o", "csv");
+  expect(refused.code).toBe(2);
+  expect(JSON.parse(refused.out).error.message).toBe(
+    "option '--json' cannot be used with option '-o, --output <format>'",
+  );
+  const help = await run(["help", "--json"]);
+  expect([help.code, help.err]).toEqual([2, ""]);
+  expect(JSON.parse(help.out).error.message).toBe("help has no option '--json'");
+});
+
+it("columns are chosen by their names in any case, with or without underscores", async () => {
+  const chosen = await ask("orders", "--limit", "2", "-o", "csv", "--columns", "ID,market_id");
+  expect(chosen).toEqual(await ask("orders", "--limit", "2", "-o", "csv", "--columns", "id,marketId"));
+  expect(chosen.out).toMatch(/^id,marketId\n/);
+  const range = ["export", "--table", "trades", "--from-block", "1", "--to-block", "10", "-o", "csv"];
+  expect((await ask(...range, "--columns", "Price,marketId")).out).toMatch(/^price,market_id\n/);
+  expect(await ask("orders", "--columns", "id,ID")).toMatchObject({ code: 2, out: "" });
+});
+
 describe("rows as one JSON array", () => {
   const range = ["export", "--table", "trades", "--from-block", "1", "--to-block", "20", "--output"];
 

@@ -89,7 +89,7 @@ describe("what is submitted", () => {
     expect(await submit(file)).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nSent, but not yet checked by the node\.\n$/,
       ),
     });
     const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
@@ -97,14 +97,16 @@ describe("what is submitted", () => {
     expect(await submit(unspecified)).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting .*\n {2}stopOrdersCancellation\nSent, but not yet checked by the node\.\n$/,
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nSent, but not yet checked by the node\.\n$/,
       ),
     });
     await node.makeBlock();
     const sync = await write("sync.json", await sign());
     expect(await submit(sync)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\n {2}stopOrdersCancellation\nAccepted into the mempool\.\n$/),
+      err: expect.stringMatching(
+        /^Submitting .*\n {2}stopOrdersCancellation\n {2}stopOrders +all of this key's\nAccepted into the mempool\.\n$/,
+      ),
     });
   });
 

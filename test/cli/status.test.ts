@@ -15,7 +15,16 @@ it("shows each node, and why one is not used", async () => {
   const { code, out, err } = await run(["status", "--output", "table", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
   expect(code).toBe(0);
   const rows = out.split("\n").map((line) => line.trim().split(/ {2,}/));
-  expect(rows[0]).toEqual(["node", "state", "chain", "height", "behind", "latency", "block age", "version"]);
+  expect(rows[0]).toEqual([
+    "node",
+    "state",
+    "chainId",
+    "height",
+    "behindBlocks",
+    "latencyMs",
+    "lag.behindClockMs",
+    "version",
+  ]);
   expect(rows[1]?.slice(0, 5)).toEqual([`grpc ${node.grpcUrl}`, "usable", "tradewire-devnet", "10", "0"]);
   expect(rows[2]).toEqual([`grpc ${down}`, "unreachable"]);
   expect(err).toBe(`grpc ${down}: the connection was refused (${down})\n`);

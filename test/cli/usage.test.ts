@@ -30,8 +30,32 @@ it.each([
   ],
   [
     ["stop-orders", "M0"],
-    /^tradewire: no stop order has the ID "M0"\nUse at least 4 digits of its ID, and check the other options\. To filter, use --market /,
+    /^tradewire: "M0" is no ID of a stop order: an ID is hex digits\nDid you mean `tradewire stop-orders --market M0`\?\n$/,
   ],
+  [["orders", "abcd", "list"], /^tradewire: "list" is no ID of an order: .*\nTo list all, run `tradewire orders`\.\n$/],
+  [["trades", "id,price"], /\nDid you mean `tradewire trades --columns id,price`\?\n$/],
+  [["sync", "status", "h.duckdb"], /\nDid you mean --to duckdb:h\.duckdb\? Try /],
+  [["sync", "status", "trades"], /\nTo filter, use --table trades\. Try /],
+  [["follow", "trades"], /^tradewire: missing --table <name>\nDid you mean --table trades\? Try /],
+  [["export", "trades", "--from-block", "1"], /--to-block <height>\nDid you mean --table trades\? Try /],
+  [
+    ["orders", "--status", "foo"],
+    /^tradewire: --status must be one of UNSPECIFIED, ACTIVE, [A-Z_, ]+ \(got "foo"\)\n$/,
+  ],
+  [["orders", "--status", "filed"], /\(got "filed"\)\nDid you mean FILLED\?\n$/],
+  [
+    ["call", "ListAssets", "--out", "a.json"],
+    /^tradewire: unknown option '--out'\nTo save the output, redirect it: `> FILE`\.\n$/,
+  ],
+  [["call", "ListAssets", "--to", "m.json"], /, not with bytes\nRemove --to: .* redirect it: `> m\.json`\.\n$/],
+  [["call", "ListAssets", "-o", "m.json"], /\nDid you mean > m\.json\? Allowed choices are json, jsonl\.\n$/],
+  [["export", "--file", "x.zip"], /^tradewire: unknown option '--file'\nDid you mean --to\?/],
+  [
+    ["orders", "--grpc-url", "127.0.0.1:3007"],
+    /--grpc-url must be a URL such as http:\/\/127\.0\.0\.1:3007 \(got "127/,
+  ],
+  [["orders", "--grpc-url", "localhost:1"], /--grpc-url must be a URL such as http:\/\/localhost:1 \(got /],
+  [["orders", "--grpc-url", "grpc://h:1"], /--grpc-url must be a URL such as http:\/\/h:1 \(got /],
   [
     ["orders", "-v"],
     /^tradewire: unknown option '-v'\nFor the version, use -V or --version; for a log of all calls, --verbose\.\n$/,
@@ -140,6 +164,18 @@ it("prints the help of everyday commands without arguments, as with help and hel
   expect(out).toMatch(/^Usage: tradewire [\s\S]* most common commands/);
   expect(await run([])).toEqual({ code: 2, out: "", err: out });
   expect(await run(["help", "help"])).toEqual({ code: 0, out, err: "" });
+});
+
+it("names where the URL of a server with another protocol comes from", async () => {
+  const { err } = await run(["params", "--transport", "rest", "--rest-url", node.grpcUrl]);
+  expect(err).toContain("the server does not speak the protocol of this transport");
+  expect(err).toContain(`${node.grpcUrl} is set by --rest-url.`);
+});
+
+it("breaks help into lines on a narrow terminal", async () => {
+  const { out } = await run(["orders", "--help"], { terminal: { columns: 60, rows: 24 } });
+  const [help = ""] = out.split("Examples:");
+  expect(help.split("\n").filter((line) => line.length > 60)).toEqual([]);
 });
 
 it("prints the help of a subcommand, as with --help", async () => {

@@ -18,7 +18,7 @@ export interface NetworkFailure {
 }
 
 const CHECK_SERVER = "Check that the server is running, that the URL is correct, and that the network works.";
-const CHECK_TRANSPORT =
+export const CHECK_TRANSPORT =
   "Check that the URL belongs to this transport: gRPC and REST have different ports, and a port with TLS needs an https: URL.";
 const CHECK_TLS: ErrorText = (nameOf) =>
   `Check the certificate, ${nameOf("tls.caFile")}, tls.serverName and the scheme of the URL.`;

@@ -10,9 +10,9 @@ export class CommandError extends RequestError {
   /** Each invalid field, by its path in Protobuf's JSON, and what is wrong with it. */
   readonly problems: readonly { readonly path: string; readonly message: string }[];
 
-  constructor(problems: CommandError["problems"]) {
+  constructor(problems: CommandError["problems"], advice: string = "Correct the command. Nothing was signed or sent.") {
     super(problems.map(({ path, message }) => `${path} ${message}`).join("; "), {
-      advice: "Correct the command. Nothing was signed or sent.",
+      advice,
       errorCode: "TW_INVALID_COMMAND",
     });
     this.problems = problems;

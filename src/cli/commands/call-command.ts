@@ -309,7 +309,7 @@ function checkOutput(method: DescMethod, { to, force, all, limit }: CallOptions)
   }
   if (to !== undefined && !isHttpBody(method.output)) {
     throw new RequestError(`${methodName(method)} responds with ${method.output.typeName}, not with bytes`, {
-      advice: "Remove --to: the response is printed as JSON.",
+      advice: `Remove --to: the response is printed as JSON. To save it, redirect it: \`> ${to}\`.`,
     });
   }
   if (to !== undefined && (all === true || limit !== undefined)) {

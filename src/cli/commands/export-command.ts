@@ -121,7 +121,7 @@ function checkOutput(options: ExportCommandOptions): void {
   }
   const toFile = output === "zip" && to !== STANDARD;
   const inParts = parallel !== undefined || resume !== undefined;
-  const forFile = verify !== undefined || inParts || force === true || asJson === true;
+  const forFile = verify !== undefined || inParts || force === true || (asJson === true && output !== "json");
   if (!toFile && (forFile || (output !== "zip" && ![".", STANDARD].includes(to)))) {
     throw new RequestError(
       "--to, --verify, --parallel, --resume, --force and --json apply only to an archive that is saved to a file",

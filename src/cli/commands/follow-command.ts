@@ -149,7 +149,6 @@ function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "note
   function report(problem: string): void {
     if (problem !== reportedProblem) {
       reportedProblem = problem;
-      end();
       notes.write(`tradewire: ${printable(problem)}\n`);
     }
   }

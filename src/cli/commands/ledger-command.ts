@@ -68,7 +68,7 @@ function checkTarget({ to, force, json: asJson, ...rows }: LedgerCommandOptions,
     return;
   }
   checkPrintRowsOptions(rows, format);
-  if (force === true || asJson === true || (to !== undefined && to !== STANDARD)) {
+  if (force === true || (asJson === true && format !== "json") || (to !== undefined && to !== STANDARD)) {
     throw new RequestError("--to, --force and --json apply only to a file, but rows are printed", {
       advice: "Remove them, or remove --output to save the CSV that the node sends.",
     });

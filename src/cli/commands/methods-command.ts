@@ -54,6 +54,10 @@ function printMethods(
   nameOf: (method: DescMethod) => string,
   context: CommandContext,
 ): void {
+  if (methods.length === 0) {
+    context.notes.write("No methods match.\n");
+    return;
+  }
   const rows = methods.map((method) => {
     const [, kind, http] = methodCells(method);
     return [nameOf(method), kind, http, method.parent.typeName].map(printable);

@@ -63,7 +63,7 @@ async function printSegments(
     printable(chainId),
     printable(historySegmentId),
   ]);
-  await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
+  await tables.write(context, ["fromHeight", "toHeight", "databaseVersion", "chainId", "historySegmentId"], rows);
   if (isShort) {
     context.notes.write(`Showing the last ${LISTED} of ${segments.length} segments. Use --all to list all.\n`);
   }
@@ -79,7 +79,7 @@ async function printSegments(
     mapped(schemas, (span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
   );
   await writeOut(context, "\n");
-  await tables.write(context, ["", "from", "to", "segments"], ranges);
+  await tables.write(context, ["", "fromBlock", "toBlock", "segments"], ranges);
   tables.printOmissions();
 }
 

@@ -62,7 +62,7 @@ async function printNodes(nodes: readonly NodeStatus[], format: OutputFormat, co
   await printReport(report, format, context);
 }
 
-const HEADER = ["node", "state", "chain", "height", "behind", "latency", "block age", "version"];
+const HEADER = ["node", "state", "chainId", "height", "behindBlocks", "latencyMs", "lag.behindClockMs", "version"];
 
 function printNodeTable(nodes: readonly NodeStatus[], context: CommandContext): void {
   printTable(HEADER, nodes.map(cellsOf), context);
@@ -87,15 +87,13 @@ function reasonsOf(nodes: readonly NodeStatus[]): string[] {
 }
 
 function cellsOf({ name, url, state, chainId, height, behindBlocks, latencyMs, lag, version }: NodeStatus): string[] {
-  const numbers = [height, behindBlocks].map((value) => (value === undefined ? "" : String(value)));
-  const latency = latencyMs === undefined ? "" : `${Math.round(latencyMs)} ms`;
+  const times = [latencyMs, lag?.behindClockMs].map((ms) => ms && Math.round(ms));
+  const numbers = [height, behindBlocks, ...times].map((value) => (value === undefined ? "" : String(value)));
   return [
     url === undefined || name.includes(url) ? name : `${name} ${url}`,
     state,
     chainId ?? "",
     ...numbers,
-    latency,
-    lag === undefined ? "" : `${Math.round(lag.behindClockMs / 1000)} s`,
     version ?? "",
   ].map(printable);
 }

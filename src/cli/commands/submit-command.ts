@@ -7,7 +7,13 @@ import {
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { inconclusiveSubmission, responseError } from "../../base/errors/call-errors.js";
-import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../base/errors/index.js";
+import {
+  CanceledError,
+  CommandError,
+  ConnectionError,
+  RequestError,
+  TransactionError,
+} from "../../base/errors/index.js";
 import { isRefusalCode } from "../../base/errors/transaction-errors.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import {
@@ -30,7 +36,7 @@ import { staysOnLoopback } from "../../wire/config/loopback.js";
 import { commandClient } from "../client.js";
 import { clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
-import { describeCommand, integerCommand } from "../decimal-command.js";
+import { describeCommand, integerCommand, withAdviceOnDecimals } from "../decimal-command.js";
 import {
   addOptions,
   choice,
@@ -132,9 +138,18 @@ export const addSign = defineCommand(
   },
 );
 
-/** Returns an input in the network's integers. */
+/** Returns an input in the network's integers. An invalid command is refused, even without a key. */
 async function inIntegers(found: InputFile, client: Client, context: CommandContext): Promise<TransactionInput> {
-  return "decimals" in found ? commandOf(await integerCommand(found.decimals, client, context), found.source) : found;
+  const isInDecimals = "decimals" in found;
+  const input = isInDecimals ? commandOf(await integerCommand(found.decimals, client, context), found.source) : found;
+  try {
+    if (input.command !== undefined) {
+      readCommand(input.command);
+    }
+  } catch (reason) {
+    throw reason instanceof CommandError && !isInDecimals ? withAdviceOnDecimals(reason) : reason;
+  }
+  return input;
 }
 
 /** Returns the flags of the signing options that are on the command line. */
@@ -398,7 +413,6 @@ async function signedRequest(
   if (input.command === undefined) {
     return input.request;
   }
-  readCommand(input.command); // An invalid command is refused even without a key.
   await using signer = await commandSigner(options, context);
   await onSign(signer);
   const { chainIdPrefix, txVersion, reply } = options;

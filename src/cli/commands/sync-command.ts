@@ -26,8 +26,8 @@ import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
-import { grouped, size, span } from "../formatting.js";
-import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
+import { grouped, size, span, wrappedLines } from "../formatting.js";
+import { type CommandContext, errorText, isTerminated, json, printable, Reported, widthOf } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
 import { dryRunOption } from "../shared-options.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
@@ -269,7 +269,8 @@ function reportSummary(
   } else {
     const did = `${grouped(rows)} rows from ${grouped(units)} exports, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
     const all = grouped(tables.reduce((sum, table) => sum + table.rows, 0n));
-    out.write(`Loaded ${did}. The synced tables of ${printable(name)} have ${all} rows.\n`);
+    const text = `Loaded ${did}. The synced tables of ${printable(name)} have ${all} rows.\n`;
+    out.write(wrappedLines(text, widthOf(context)));
   }
   if (beyond !== undefined) {
     const { fromBlock, toBlock } = beyond;

@@ -125,14 +125,11 @@ function statusText(
         ? "Nothing is missing."
         : "";
   const lost = rangesText(compared ? GAPS_HEADING : "Missing blocks between units", gaps);
-  const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
-  const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
+  const header = ["table", "units", "rows", "bytes", "fromBlock", "toBlock", ...(compared ? ["missing"] : [])];
+  const ranked = ["table", "missing", "units", "rows", "toBlock", "fromBlock"];
   const sentences = wrapped(`${history}${node}${lagging.join("")}`, width).join("\n");
   return `${sentences}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${wrapped(rest, width).join("\n")}\n`}${lost === "" ? "" : `\n${lost}`}`;
 }
-
-/** The header of the column that compares the sink with a node. */
-const MISSING = "segments missing";
 
 /** The maximum number of workers, and of failed units, that are shown. */
 const MAX_SHOWN = 20;

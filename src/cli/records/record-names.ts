@@ -1,6 +1,7 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
+import { quoted } from "../../base/errors/error-text.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import { remembered } from "../../base/input/lazy.js";
 import { monotonicMs } from "../../base/runtime/index.js";
@@ -171,6 +172,19 @@ export async function* findRecords<T>(
   texts: readonly string[],
   { kind, idOf, list, get }: NamedRecords<T>,
 ): AsyncGenerator<{ readonly node: T }> {
+  const wrong = texts.find((text) => !/^[0-9a-f]+…?$/i.test(text));
+  if (wrong !== undefined) {
+    const command = `tradewire ${kind.replace(" ", "-")}s`;
+    const option = wrong.includes(",") ? "--columns" : "--market";
+    throw new RequestError(
+      `${quoted(wrong)} is no ID of ${kind === "order" ? "an" : "a"} ${kind}: an ID is hex digits`,
+      {
+        advice: /^(all|list|ls|show)$/i.test(wrong)
+          ? `To list all, run \`${command}\`.`
+          : `Did you mean \`${command} ${option} ${wrong}\`?`,
+      },
+    );
+  }
   const nodes = new Map<string, T>();
   const advice = "Use at least 4 digits of its ID, and check the other options. To filter, use --market or --party.";
   async function listed() {

@@ -45,7 +45,10 @@ const URL_FORM = "must be a URL such as http://127.0.0.1:3007 or https://node.ex
 /** The URL of a server. */
 const url = v.pipe(
   v.string(URL_FORM),
-  v.check(isHttpUrl, URL_FORM),
+  v.check(isHttpUrl, ({ input }) => {
+    const near = httpUrlOf(input);
+    return near === undefined ? URL_FORM : `must be a URL such as ${near}`;
+  }),
   v.check(
     (text) => !isHttpUrl(text) || isPlainUrl(text),
     "must not contain a username, password, query or fragment; put secrets into headers",
@@ -180,6 +183,13 @@ function isHttpUrl(text: string): boolean {
 }
 
 /** Returns whether all parts of a URL are sent with requests and may be logged. */
+/** Returns the URL that a host and port without a scheme, or with another one, stand for; undefined if there is none. */
+function httpUrlOf(text: string): string | undefined {
+  const [, scheme = "", host = ""] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?([\w.[\]:-]+:\d+(?:\/.*)?)$/i.exec(text) ?? [];
+  const url = `${/s$/i.test(scheme) || /:443\b/.test(host) ? "https" : "http"}://${host}`;
+  return isHttpUrl(url) && isPlainUrl(url) ? url : undefined;
+}
+
 function isPlainUrl(text: string): boolean {
   const { username, password } = new URL(text);
   return username === "" && password === "" && !/[?#]/.test(text);

@@ -79,9 +79,9 @@ function isName(text: string, end: number): boolean {
  * @throws {@link RequestError} naming the field
  */
 export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry: Registry, source: string): void {
-  const check = (value: JsonValue, field: DescField) => {
+  const check = (what: string) => (value: JsonValue, field: DescField) => {
     if (typeof value === "string" && isForeignNumber(value, field.scalar)) {
-      throw new RequestError(`${source}: ${field.jsonName} must be a decimal number (got ${quoted(value)})`, {
+      throw new RequestError(`${source}: ${field.jsonName} must be a ${what} number (got ${quoted(value)})`, {
         advice: 'Write digits without spaces, such as 16 or "16".',
       });
     }
@@ -97,6 +97,7 @@ export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry
       });
     }
   };
-  const numbers = { integers: check, longs: check, floats: check, doubles: check };
+  const [whole, decimal] = [check("whole"), check("decimal")];
+  const numbers = { integers: whole, longs: whole, floats: decimal, doubles: decimal };
   replaceValues(desc, structuredClone(json), registry, { ...numbers, onMessage });
 }

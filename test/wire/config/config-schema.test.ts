@@ -112,7 +112,12 @@ describe("readConfig", () => {
     ],
     [
       { grpc: { url: "localhost:3007" } },
-      'grpc.url must be a URL such as http://127.0.0.1:3007 or https://node.example (got "localhost:3007")',
+      'grpc.url must be a URL such as http://localhost:3007 (got "localhost:3007")',
+    ],
+    [{ rest: { url: "grpcs://h:1" } }, 'rest.url must be a URL such as https://h:1 (got "grpcs://h:1")'],
+    [
+      { rest: { url: "me:secret@h:1" } },
+      'rest.url must be a URL such as http://127.0.0.1:3007 or https://node.example (got "***@h:1")',
     ],
     [{ grpc: {} }, "grpc.url is missing: it must be a URL such as http://127.0.0.1:3007 or https://node.example"],
     [

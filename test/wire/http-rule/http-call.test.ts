@@ -82,7 +82,7 @@ describe("readCall", () => {
 
   it.each([
     ["small=x", "shapes.Shape.small"],
-    ["small=", "small must be a decimal number"],
+    ["small=", "small must be a whole number"],
     ["small=1.5", "shapes.Shape.small"],
     ["small=2147483648", "shapes.Shape.small"],
     ["bigNumber=9223372036854775808", "shapes.Shape.big_number"],
