@@ -174,9 +174,12 @@ async function sendAndWait(
         doubt = `the node reports the hash ${txHash}, but this client computed ${sent.txHash}`;
       }
     } catch (reason) {
-      const earlier = await outcomeOfEarlier(services, sent, reason);
-      if (earlier !== undefined) {
-        return { txHash: sent.txHash, computedTxHash: sent.txHash, transaction, outcome: earlier };
+      if (saysTaken(reason)) {
+        const { proof } = await findTraces(services, sent);
+        if (proof !== undefined) {
+          return { txHash: sent.txHash, computedTxHash: sent.txHash, transaction, outcome: proof };
+        }
+        wait.lookUp(); // The data node may lag, and the result may have come before the wait.
       }
       if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
         throw reason;
@@ -195,15 +198,11 @@ async function sendAndWait(
   }
 }
 
-/** The outcome of an earlier submission, where the node says that it has the transaction, and its records show it. */
-async function outcomeOfEarlier(
-  services: TraceServices,
-  sent: Sent,
-  reason: unknown,
-): Promise<Exclude<Outcome, { readonly status: "unknown" }> | undefined> {
-  const isTaken = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
-  const mayBeTaken = reason instanceof TransactionError && reason.mayHaveBeenTaken;
-  return isTaken || mayBeTaken ? (await findTraces(services, sent)).proof : undefined;
+/** Returns whether a node refused a transaction because it may have an earlier submission of it. */
+function saysTaken(reason: unknown): boolean {
+  return reason instanceof OutcomeUnknownError
+    ? reason.isKnownToNode || reason.cause instanceof TransactionError
+    : reason instanceof TransactionError && reason.mayHaveBeenTaken;
 }
 
 /**

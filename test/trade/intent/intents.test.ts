@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   type Client,
@@ -23,11 +23,18 @@ import {
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { StopOrdersSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
-import { Order_TimeInForce, Order_Type, Side, StopOrder_ExpiryStrategy } from "tradewire/gen/vega/vega_pb.js";
+import {
+  AccountType,
+  Order_TimeInForce,
+  Order_Type,
+  Side,
+  StopOrder_ExpiryStrategy,
+  StopOrder_Status,
+} from "tradewire/gen/vega/vega_pb.js";
 import { transactionHash } from "tradewire/transaction";
 import { committed } from "../../support/committed.js";
 import { startCuttingProxy } from "../../support/cutting-proxy.js";
-import { openMarket } from "../../support/devnode.js";
+import { openMarket, ownAsset } from "../../support/devnode.js";
 import { eventually } from "../../support/eventually.js";
 import { type CommandFields, stopOrder } from "../../support/transactions.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
@@ -38,8 +45,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const order = (reference: string, more: object = {}): CommandFields => ({
-  case: "orderSubmission",
+const order = (reference: string, more: object = {}) => ({
+  case: "orderSubmission" as const,
   value: {
     marketId: openMarket,
     size: 1n,
@@ -53,6 +60,12 @@ const order = (reference: string, more: object = {}): CommandFields => ({
 });
 
 const clientOf = (node: Devnode, url = node.grpcUrl) =>
+/** A stop order that waits. */
+function risesAbove() {
+  const { case: kind, value } = stopOrder("9000001");
+  return kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
+}
+
   createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
 
 /** How many orders that were executed so far have a reference. */
@@ -425,6 +438,89 @@ describe("an intent", () => {
     const crashed = crash(node, signer, { unsent: order("unsent") }, async () => true).finally(() => {
       isOver = true;
     });
+  // A mempool forgets what failed (`Update` in CometBFT's mempool/clist_mempool.go), and everything when its node is restarted. The
+  // network then refuses what a block has with "transaction hash already used" (v0.78.0, `CheckTx` in core/pow/engine.go).
+  it("that a block has is settled by its records before it expires, although the node has forgotten it", async () => {
+    const dataDir = join(folder, "node");
+    const startNode = () => startDevnode({ dataDir, blockMs: 300, segments: 1, blocksPerSegment: 5 });
+    const first = await startNode();
+    using signer = await signerFromMnemonic(first.mnemonic);
+    {
+      await using node = first;
+      await using client = clientOf(node);
+      const rest = async (): Promise<string> => {
+        const { outcome } = await client.sendCommand(order("before"), { signer, until: "executed" });
+        return outcome.status === "executed" ? (outcome.parts[0]?.id ?? "") : "";
+      };
+      const half = risesAbove();
+      const pair = { risesAbove: half, fallsBelow: { ...half, trigger: { case: "price" as const, value: "1" } } };
+      const commands: Record<string, CommandFields> = {
+        order: order("order"),
+        rejected: order("rejected", { size: 10n ** 15n, price: "260000" }),
+        amendment: { case: "orderAmendment", value: { marketId: openMarket, orderId: await rest(), price: "2" } },
+        cancellation: { case: "orderCancellation", value: { marketId: openMarket, orderId: await rest() } },
+        stop: { case: "stopOrdersSubmission", value: { risesAbove: half } },
+        pair: { case: "stopOrdersSubmission", value: pair },
+        batch: {
+          case: "batchMarketInstructions",
+          value: { submissions: [order("batch").value], stopOrdersSubmission: [{ risesAbove: half }] },
+        },
+        transfer: {
+          case: "transfer",
+          value: {
+            fromAccountType: AccountType.GENERAL,
+            toAccountType: AccountType.GENERAL,
+            to: "ab".repeat(32),
+            asset: ownAsset,
+            amount: "100000000000000000000",
+            kind: { case: "oneOff", value: {} },
+          },
+        },
+      };
+      await crash(node, signer, commands, async () => (await countOrders(client, "batch")) > 0);
+    }
+    await using node = await startNode();
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    const resumed: Record<string, unknown> = {};
+    for await (const { id, ...ending } of intents.resume({ timeoutMs: 20_000 })) {
+      resumed[id] = ending; // They expire after 30 seconds.
+    }
+    const executed = { status: "executed", evidence: "records" };
+    expect(resumed).toMatchObject({
+      order: executed,
+      rejected: { status: "failed", evidence: "records" },
+      amendment: executed,
+      cancellation: executed,
+      stop: executed,
+      pair: executed,
+      batch: executed,
+      transfer: executed,
+    });
+  });
+
+  it("that a block has is looked for after each block while the data node lags", async () => {
+    await using node = await startDevnode({ blockMs: 200 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const rejected = order("rejected", { size: 10n ** 15n, price: "260000" });
+    await crash(node, signer, { rejected }, async (client) => (await countOrders(client, "rejected")) === 1);
+    let looks = 0;
+    const lagging: Interceptor = (next) => async (request) => {
+      looks += request.method.name === "GetOrder" ? 1 : 0;
+      if (looks < 4 && ["GetOrder", "ListEntities"].includes(request.method.name)) {
+        throw new ConnectError("", Code.NotFound);
+      }
+      return next(request);
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lagging] });
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    const resumed = intents.resume({ timeoutMs: 15_000 })[Symbol.asyncIterator](); // It expires after 20 seconds.
+    expect((await resumed.next()).value).toMatchObject({ status: "failed", evidence: "records" });
+    expect(looks).toBe(4);
+  });
+
     await eventually(async () => (await node.makeBlock()) > 0n && isOver);
     await crashed;
     for (let made = 0; made < 130; made += 1) {
@@ -454,8 +550,7 @@ describe("an intent", () => {
   it("that submits stop orders is settled after a crash by their records", async () => {
     await using node = await startDevnode({ blockMs: 30 });
     using signer = await signerFromMnemonic(node.mnemonic);
-    const { case: kind, value } = stopOrder("9000001");
-    const half = kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
+    const half = risesAbove();
     const past = { expiresAt: 1n, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
     const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandFields => ({
       case: "stopOrdersSubmission",
