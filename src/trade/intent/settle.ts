@@ -21,7 +21,15 @@ import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import type { CommandPreparation, SigningOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
-import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
+import {
+  endingEntry,
+  executedEnding,
+  failedEnding,
+  type Intent,
+  type IntentEnding,
+  intentEntry,
+  readIntent,
+} from "./entries.js";
 import type { Journal } from "./journal.js";
 
 /** An intent that has ended. */
@@ -29,7 +37,7 @@ export type SettledIntent = IntentEnding & {
   readonly id: string;
   /**
    * The identifier of the order that an `orderSubmission` submits, 64 hex digits; `undefined` for other commands, whose
-   * identifiers are in `parts`. If the intent failed, the network may have no order with it.
+   * identifiers, such as those of stop orders, are in `parts`. If the intent failed, the network may have no order with it.
    */
   readonly orderId: string | undefined;
 };
@@ -298,18 +306,15 @@ function asError(reason: unknown): TradewireError {
 function endingOf(step: Step): IntentEnding | undefined {
   if (step.kind === "refused") {
     const { txHash, parts } = step.sent;
-    const reason = step.error.summary;
+    const { summary: reason, refusal, advice } = step.error;
     const failed = parts.map((part) => partOutcome(part, reason));
-    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason, parts: failed };
+    return failedEnding("failed", { txHash, evidence: "refusal", reason, refusal, advice, parts: failed });
   }
   const { outcome } = step;
   if (outcome.status === "unknown") {
     return undefined;
   }
-  const { txHash, block, evidence, parts } = outcome;
-  return outcome.status === "executed"
-    ? { status: outcome.status, txHash, block, evidence, reason: undefined, parts }
-    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason, parts };
+  return outcome.status === "executed" ? executedEnding(outcome) : failedEnding(outcome.status, outcome);
 }
 
 async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {

@@ -156,7 +156,9 @@ describe("an intent", () => {
       orderId: expect.stringMatching(/^[0-9a-f]{64}$/),
       parts: [{ path: "", status: "executed", reason: undefined, brings: "order", id: first.orderId }],
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(first);
+    const again = await intents.submit(order("one"), { id: "one" });
+    expect(again).toStrictEqual(first);
+    expect(JSON.stringify(again)).toBe(JSON.stringify(first));
     expect(await orderIds(client, "one")).toEqual([first.orderId]);
     expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
   });
@@ -378,8 +380,12 @@ describe("an intent", () => {
       evidence: "refusal",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
       parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
+      refusal: "profile",
+      advice: expect.stringContaining("Use --profile specification (`profile` in the configuration)"),
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(rejected);
+    const again = await intents.submit(order("one"), { id: "one" });
+    expect(again).toStrictEqual(rejected);
+    expect(JSON.stringify(again)).toBe(JSON.stringify(rejected));
   });
 
   // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
