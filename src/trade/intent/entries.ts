@@ -22,6 +22,7 @@ export type IntentEnding = {
 } /** The network executed it. */ & (
   | {
       readonly status: "executed";
+      /** The evidence of the outcome, or `decision`: the program decided it with {@link Intents.end}. */
       readonly evidence: Evidence;
       readonly reason: undefined;
       readonly refusal: undefined;
@@ -30,7 +31,7 @@ export type IntentEnding = {
   /** The network executed only a part of a batch (`partial`), or nothing of it, and it never will (`failed`). */
   | {
       readonly status: "partial" | "failed";
-      /** The evidence of the outcome, or `refusal`: a node refused the first submission. */
+      /** The evidence of the outcome, `decision`, or `refusal`: a node refused the first submission. */
       readonly evidence: Evidence | "refusal";
       /**
        * Why, in the words of the network or of its records; otherwise in those of this library. The words depend on the evidence,
@@ -44,7 +45,7 @@ export type IntentEnding = {
     }
 );
 
-type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
+type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"] | "decision";
 
 interface SignedIntent {
   readonly transaction: Transaction;
@@ -101,7 +102,7 @@ const bytes = v.pipe(
   v.transform((text) => base64Decode(text)),
 );
 const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
-const evidence = v.picklist(["result", "records", "blocks", "absence"]);
+const evidence = v.picklist(["result", "records", "blocks", "absence", "decision"]);
 const refusal = v.enum({
   duplicate: "duplicate",
   seen: "seen",

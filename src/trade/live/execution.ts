@@ -225,6 +225,28 @@ export async function findOutcome(
   });
 }
 
+/**
+ * Finds the outcome of a transaction by its records alone: they are complete, and its result does not come any more.
+ *
+ * @returns the outcome, and whether later looks cannot show more
+ */
+export async function findRecordedOutcome(
+  node: ObservedNode,
+  sent: Sent,
+  timeoutMs: number,
+  options: CallOptions,
+): Promise<{ readonly outcome: Outcome; readonly isFinal: boolean }> {
+  return withTimeout(timeoutMs, options.signal, async (deadline) => {
+    const traces = await findEvidence(servicesOf(node, options, deadline), sent, deadline);
+    if (traces === "absent") {
+      return { outcome: absentOutcome(sent), isFinal: true };
+    }
+    const { doubt = "no record shows it" } = traces;
+    const outcome = outcomeOfTraces({ ...traces, doubt: undefined }, sent, doubt);
+    return { outcome, isFinal: !traces.isUnread && !deadline.aborted };
+  });
+}
+
 /** Returns whether records that are read from now on are those of all blocks up to one. */
 export function areRecordsComplete(
   node: ObservedNode,

@@ -10,6 +10,7 @@ import {
   type Client,
   createClient,
   type Journal,
+  OutcomeUnknownError,
   openFileJournal,
   RequestError,
   type Signer,
@@ -59,13 +60,13 @@ const order = (reference: string, more: object = {}) => ({
   },
 });
 
-const clientOf = (node: Devnode, url = node.grpcUrl) =>
 /** A stop order that waits. */
 function risesAbove() {
   const { case: kind, value } = stopOrder("9000001");
   return kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
 }
 
+const clientOf = (node: Devnode, url = node.grpcUrl) =>
   createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
 
 /** How many orders that were executed so far have a reference. */
@@ -210,7 +211,7 @@ describe("an intent", () => {
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     await expect(intents.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
-      summary: expect.stringContaining('the outcome of intent "one" is unknown:'),
+      summary: expect.stringMatching(/^the outcome of intent "one" is unknown: its result did not arrive in time;/),
     });
     expect(await journal.open()).toEqual(["one"]);
   });
@@ -379,9 +380,9 @@ describe("an intent", () => {
       status: "failed",
       evidence: "refusal",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
-      parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
       refusal: "profile",
       advice: expect.stringContaining("Use --profile specification (`profile` in the configuration)"),
+      parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
     });
     const again = await intents.submit(order("one"), { id: "one" });
     expect(again).toStrictEqual(rejected);
@@ -437,13 +438,6 @@ describe("an intent", () => {
     expect(await journal.open()).toEqual([]);
   });
 
-  it("is looked for as long as its time lasts, however long the data node lags", async () => {
-    await using node = await startDevnode({ blockMs: 0 });
-    using signer = await signerFromMnemonic(node.mnemonic);
-    let isOver = false;
-    const crashed = crash(node, signer, { unsent: order("unsent") }, async () => true).finally(() => {
-      isOver = true;
-    });
   // A mempool forgets what failed (`Update` in CometBFT's mempool/clist_mempool.go), and everything when its node is restarted. The
   // network then refuses what a block has with "transaction hash already used" (v0.78.0, `CheckTx` in core/pow/engine.go).
   it("that a block has is settled by its records before it expires, although the node has forgotten it", async () => {
@@ -527,6 +521,13 @@ describe("an intent", () => {
     expect(looks).toBe(4);
   });
 
+  it("is looked for as long as its time lasts, however long the data node lags", async () => {
+    await using node = await startDevnode({ blockMs: 0 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    let isOver = false;
+    const crashed = crash(node, signer, { unsent: order("unsent") }, async () => true).finally(() => {
+      isOver = true;
+    });
     await eventually(async () => (await node.makeBlock()) > 0n && isOver);
     await crashed;
     for (let made = 0; made < 130; made += 1) {
@@ -599,6 +600,74 @@ describe("an intent", () => {
     const listed = await stopOrders(client);
     expect(listed).toHaveLength(5);
     expect(ids.toSorted()).toEqual(listed.toSorted());
+  });
+
+  it("whose outcome nothing shows stays open, with the reason, once it has expired, until it is ended", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using client = clientOf(node);
+    await client.sendCommand(order("first"), { signer, until: "executed" }); // A party needs an order, or a position.
+    const { outcome } = await client.sendCommand(stopOrder(), { signer, until: "executed" });
+    const stopOrderId = outcome.status === "executed" ? (outcome.parts[0]?.id ?? "") : "";
+    const cancellation: CommandFields = {
+      case: "stopOrdersCancellation",
+      value: { marketId: openMarket, stopOrderId },
+    };
+    const stops = client.service(TradingDataService);
+    await committed(client);
+    await crash(node, signer, { cancellation }, async () => {
+      const { order } = await stops.getStopOrder({ orderId: stopOrderId });
+      return order?.stopOrder?.status === StopOrder_Status.CANCELLED;
+    });
+    await using journal = await journalFile();
+    await using overRest = createClient({ transport: "rest", rest: { url: node.restUrl } });
+    const runs = [
+      [client, 40_000],
+      [client, 5000],
+      [overRest, 5000],
+    ] as const;
+    for (const [resuming, limitMs] of runs) {
+      await using intents = resuming.intents({ signer, journal });
+      const startedAt = performance.now();
+      const { value } = await intents.resume({ timeoutMs: 60_000 })[Symbol.asyncIterator]().next();
+      expect(performance.now() - startedAt).toBeLessThan(limitMs);
+      expect(value).toMatchObject({
+        status: "open",
+        error: {
+          summary: expect.stringContaining(
+            `is unknown: stop order ${stopOrderId} is STATUS_CANCELLED, but it is not known whether this transaction canceled it`,
+          ),
+        },
+      });
+    }
+    await using intents = client.intents({ signer, journal });
+    const ended = await intents.end("cancellation", { status: "executed" });
+    expect(ended).toMatchObject({ status: "executed", evidence: "decision", parts: [{ status: "executed" }] });
+    expect(await journal.open()).toEqual([]);
+    expect(await intents.end("cancellation", { status: "failed" })).toStrictEqual(ended);
+  });
+
+  it("that evidence settles ends as the evidence says, not as the program", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await crash(node, signer, { one: order("one") }, async (client) => (await countOrders(client, "one")) === 1);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    expect(await intents.end("one", { status: "failed" })).toMatchObject({ status: "executed", evidence: "records" });
+    await expect(intents.end("none", { status: "failed" })).rejects.toThrow('the intent "none" is not in the journal');
+  });
+
+  it("that the network may still execute is not ended", async () => {
+    await using node = await startDevnode({ blockMs: 1000 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    await expect(intents.submit(order("one"), { id: "one", timeoutMs: 3000 })).rejects.toThrow(OutcomeUnknownError);
+    await expect(intents.end("one", { status: "failed", timeoutMs: 3000 })).rejects.toThrow(OutcomeUnknownError);
+    expect(await journal.open()).toEqual(["one"]);
   });
 
   it.each([
