@@ -134,6 +134,7 @@ export {
 export type { IntentEnding } from "./trade/intent/entries.js";
 export { openFileJournal } from "./trade/intent/file-journal.js";
 export type {
+  EndIntentOptions,
   Intents,
   IntentsOptions,
   ResumedIntent,

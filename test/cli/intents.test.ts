@@ -49,6 +49,16 @@ test("an intent is executed once, however often its command is repeated", async 
   expect((await readFile(join(folder, "orders.journal"), "utf8")).trimEnd().split("\n")).toHaveLength(2);
 });
 
+test("an intent that the node refuses says what to do", async () => {
+  const args = [...journal(), "--intent", "refused", "--profile", "deployed"];
+  const advice = "Use --profile specification";
+  const refused = { code: 1, out: expect.stringMatching(/^failed \(refusal\): .+code 60/) };
+  const first = await submit("refused", ...args, "-o", "table");
+  expect(first).toMatchObject({ ...refused, err: expect.stringContaining(advice) });
+  const { out } = await submit("refused", ...args, "--json");
+  expect(JSON.parse(out)).toMatchObject({ refusal: "profile", advice: expect.stringContaining(advice) });
+});
+
 test.each([
   [["--intent", "one"], "--journal and --intent must be used together"],
   [["--journal", "x"], "--journal and --intent must be used together"],

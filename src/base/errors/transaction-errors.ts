@@ -17,6 +17,10 @@ export class CommandError extends RequestError {
     });
     this.problems = problems;
   }
+
+  override toJSON() {
+    return { ...super.toJSON(), problems: this.problems };
+  }
 }
 
 /** A node's response to a submitted transaction. */

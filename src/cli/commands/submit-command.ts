@@ -241,12 +241,13 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   await using intents = client.intents({ signer, journal, chainIdPrefix, version: `TX_VERSION_${txVersion}` });
   context.notes.write(await describe(input, client, context));
   const settled = await intents.submit(input.command, { id, signal });
-  const { status, txHash, block, evidence, reason, parts } = settled;
+  const { status, txHash, block, evidence, reason, advice, parts } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   const report = {
     table() {
       out.write(`${status}${where} (${evidence})${why}\n${txHash}\n${partLines(parts)}`);
+      context.notes.write(advice === undefined ? "" : `${advice}\n`);
     },
     object: () => settled,
   };

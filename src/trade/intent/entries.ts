@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../../base/errors/error-text.js";
-import { FileError } from "../../base/errors/index.js";
+import { FileError, type Refusal } from "../../base/errors/index.js";
 import { tryDecode } from "../../base/input/decode.js";
 import { strictObject } from "../../base/input/schemas.js";
 import type { Outcome, OutcomePart } from "../live/transaction-outcome.js";
@@ -22,20 +22,30 @@ export type IntentEnding = {
 } /** The network executed it. */ & (
   | {
       readonly status: "executed";
+      /** The evidence of the outcome, or `decision`: the program decided it with {@link Intents.end}. */
       readonly evidence: Evidence;
       readonly reason: undefined;
+      readonly refusal: undefined;
+      readonly advice: undefined;
     }
   /** The network executed only a part of a batch (`partial`), or nothing of it, and it never will (`failed`). */
   | {
       readonly status: "partial" | "failed";
-      /** The evidence of the outcome, or `refusal`: a node refused the first submission. */
+      /** The evidence of the outcome, `decision`, or `refusal`: a node refused the first submission. */
       readonly evidence: Evidence | "refusal";
-      /** Why, in the network's words. */
+      /**
+       * Why, in the words of the network or of its records; otherwise in those of this library. The words depend on the evidence,
+       * so do not branch on them.
+       */
       readonly reason: string;
+      /** The kind of the refusal; `undefined` without one. */
+      readonly refusal: Refusal | undefined;
+      /** What to do about the refusal; `undefined` without one. */
+      readonly advice: string | undefined;
     }
 );
 
-type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
+type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"] | "decision";
 
 interface SignedIntent {
   readonly transaction: Transaction;
@@ -54,6 +64,31 @@ export interface Intent {
   readonly ending: IntentEnding | undefined;
 }
 
+interface KnownEnding<E> {
+  readonly txHash: string;
+  readonly block?: bigint | undefined;
+  readonly evidence: E;
+  readonly parts: readonly OutcomePart[];
+}
+
+interface Failure extends KnownEnding<Evidence | "refusal"> {
+  readonly reason: string;
+  readonly refusal?: Refusal | undefined;
+  readonly advice?: string | undefined;
+}
+
+// The order of the fields is that of an ending's JSON.
+
+export function executedEnding({ txHash, block, evidence, parts }: KnownEnding<Evidence>): IntentEnding {
+  const none = undefined;
+  return { status: "executed", txHash, block, evidence, reason: none, refusal: none, advice: none, parts };
+}
+
+export function failedEnding(status: "partial" | "failed", failure: Failure): IntentEnding {
+  const { txHash, block, evidence, reason, refusal, advice, parts } = failure;
+  return { status, txHash, block, evidence, reason, refusal, advice, parts };
+}
+
 const VERSION = 1;
 
 const block = v.pipe(
@@ -67,7 +102,17 @@ const bytes = v.pipe(
   v.transform((text) => base64Decode(text)),
 );
 const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
-const evidence = v.picklist(["result", "records", "blocks", "absence"]);
+const evidence = v.picklist(["result", "records", "blocks", "absence", "decision"]);
+const refusal = v.enum({
+  duplicate: "duplicate",
+  seen: "seen",
+  expired: "expired",
+  spam: "spam",
+  "spam-unknown": "spam-unknown",
+  profile: "profile",
+  "not-executable": "not-executable",
+  invalid: "invalid",
+} as const satisfies { readonly [Kind in Refusal]: Kind });
 const maybeBlock = v.optional(block);
 const part = v.pipe(
   strictObject({
@@ -77,7 +122,7 @@ const part = v.pipe(
     brings: v.optional(v.picklist(["order", "stop order", "transfer", "withdrawal", "proposal"])),
     id: v.optional(v.string()),
   }),
-  v.transform(({ path, status, reason, brings, id }): OutcomePart => ({ path, status, reason, brings, id })),
+  v.transform(({ path, status, reason, brings, id }): OutcomePart => ({ path, brings, id, status, reason })),
 );
 const parts = v.array(part);
 
@@ -98,6 +143,8 @@ const entrySchema = v.variant("kind", [
     evidence: v.union([evidence, v.literal("refusal")]),
     block: maybeBlock,
     reason: v.string(),
+    refusal: v.optional(refusal),
+    advice: v.optional(v.string()),
     parts,
   }),
 ]);
@@ -154,9 +201,5 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
   if (intent === undefined) {
     return undefined;
   }
-  const { txHash: hash, evidence: seen, block: height } = entry;
-  const known = { txHash: hash, block: height, parts: entry.parts };
-  return entry.kind === "executed"
-    ? { ...intent, ending: { ...known, status: entry.kind, evidence: entry.evidence, reason: undefined } }
-    : { ...intent, ending: { ...known, status: entry.kind, evidence: seen, reason: entry.reason } };
+  return { ...intent, ending: entry.kind === "executed" ? executedEnding(entry) : failedEnding(entry.kind, entry) };
 }

@@ -3,6 +3,7 @@ import {
   assertFunction,
   assertKnownKeys,
   assertObject,
+  assertOneOf,
   invalidValueError,
   requireMs,
 } from "../../base/input/assert.js";
@@ -53,6 +54,12 @@ export interface SubmitIntentOptions extends SettleOptions, Validity {
   readonly id: string;
 }
 
+/** How to end an intent. */
+export interface EndIntentOptions extends SettleOptions {
+  /** How it ended, as you found it. */
+  readonly status: "executed" | "failed";
+}
+
 /** An intent that was open. */
 export type ResumedIntent =
   | SettledIntent
@@ -92,6 +99,20 @@ export interface Intents extends AsyncDisposable {
    * for await (const { id, status } of intents.resume()) console.log(id, status);
    */
   resume(options?: SettleOptions): AsyncIterable<ResumedIntent>;
+  /**
+   * Ends an open intent as you decide, once the network cannot execute it any more and no evidence shows its outcome. Evidence
+   * is searched first, and takes precedence. Otherwise the evidence is `decision`.
+   *
+   * @param id the identifier of an intent in the journal
+   * @param options how it ended, a signal, and a time limit
+   * @returns how it ended: as decided, or according to the evidence
+   * @throws {@link RequestError} if an option is wrong, or the intent is not in the journal;
+   *   {@link OutcomeUnknownError} if evidence may still come; it stays open
+   *
+   * @example
+   * await intents.end("cancel-17", { status: "executed" });
+   */
+  end(id: string, options: EndIntentOptions): Promise<SettledIntent>;
   /** Stops following blocks, and ends all waits. The journal stays open. */
   close(): void;
 }
@@ -197,6 +218,16 @@ export function createIntents(services: IntentsServices, options: IntentsOptions
         ending.abort(new DOMException("the wait was canceled", "AbortError"));
       }
     },
+
+    end: (id, endOptions) =>
+      withCaller(async () => {
+        assertKnownKeys("options", endOptions, { ...SETTLE_OPTIONS, status: true });
+        const { status, ...settleOptions } = endOptions;
+        validateId(id);
+        assertOneOf("status", status, ["executed", "failed"]);
+        validateSettleOptions(settleOptions);
+        return settleInTurn({ id, command: undefined, validity: {}, decision: status }, settleOptions);
+      }),
 
     close,
     [Symbol.asyncDispose]: async () => close(),

@@ -14,14 +14,22 @@ import {
 import { isTransient } from "../../base/errors/reaction.js";
 import { linkedController, onAbort } from "../../base/signal/abort.js";
 import { backoffMs, wait } from "../../base/signal/wait.js";
-import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../live/execution.js";
+import { areRecordsComplete, execute, findOutcome, findRecordedOutcome, type ObservedNode } from "../live/execution.js";
 import { type Sent, sentTransaction } from "../live/sent-transaction.js";
 import { type Outcome, partOutcome } from "../live/transaction-outcome.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import type { CommandPreparation, SigningOptions, Transactions } from "../transaction/transactions.js";
 import type { Validity } from "../transaction/validity.js";
-import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
+import {
+  endingEntry,
+  executedEnding,
+  failedEnding,
+  type Intent,
+  type IntentEnding,
+  intentEntry,
+  readIntent,
+} from "./entries.js";
 import type { Journal } from "./journal.js";
 
 /** An intent that has ended. */
@@ -29,7 +37,7 @@ export type SettledIntent = IntentEnding & {
   readonly id: string;
   /**
    * The identifier of the order that an `orderSubmission` submits, 64 hex digits; `undefined` for other commands, whose
-   * identifiers are in `parts`. If the intent failed, the network may have no order with it.
+   * identifiers, such as those of stop orders, are in `parts`. If the intent failed, the network may have no order with it.
    */
   readonly orderId: string | undefined;
 };
@@ -49,18 +57,20 @@ export interface WantedIntent {
   /** The result of {@link commandOfIntent}; `undefined` for an intent that is in the journal. */
   readonly command: Uint8Array | undefined;
   readonly validity: Validity;
+  /** How it ends if no evidence of its outcome is left; `undefined` to leave it open. */
+  readonly decision?: Decision | undefined;
 }
+
+/** How a program decides that an intent ended. */
+export type Decision = "executed" | "failed";
 
 /** The maximum time of one look for what became of a transaction that cannot be taken any more, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** After how many looks at complete records, which prove nothing, such a transaction is left open. */
-const MAX_LOOKS = 6;
-
 type Step =
   | { readonly kind: "waited"; readonly outcome: Outcome }
-  /** No block can contain the transaction any more. If the records are complete, no later look shows more. */
-  | { readonly kind: "over"; readonly outcome: Outcome; readonly isComplete: boolean }
+  /** No block can contain the transaction any more. If this is final, no later look shows more. */
+  | { readonly kind: "over"; readonly outcome: Outcome; readonly isFinal: boolean; readonly sent: Sent }
   /** The network refused the transaction, which was not sent before. */
   | { readonly kind: "refused"; readonly error: TransactionError; readonly sent: Sent };
 
@@ -90,24 +100,24 @@ export async function settleIntent(
   signal: AbortSignal,
 ): Promise<SettledIntent> {
   const { id } = wanted;
-  let looks = 0;
+  let why = "its result did not arrive in time";
   for (let failures = 1; ; failures += 1) {
     const intent = await readFrom(services, wanted);
     if (intent?.ending !== undefined) {
       return settled(id, intent.ending);
     }
-    let why: string;
+    let isFinal = false;
     try {
       const step =
         intent === undefined ? await sendNew(services, wanted, signal) : await sendAgain(services, intent, signal);
-      const ending = endingOf(step);
+      const ending = endingOf(step, wanted);
       if (
         ending !== undefined &&
         (await services.journal.append(id, endingEntry(ending), { position: 1, isLast: true }))
       ) {
         return settled(id, ending);
       }
-      looks += step.kind === "over" && step.isComplete ? 1 : 0;
+      isFinal = step.kind === "over" && step.isFinal;
       why =
         step.kind === "refused" || step.outcome.status !== "unknown"
           ? "another process is settling it"
@@ -120,10 +130,10 @@ export async function settleIntent(
       if (!isPassing || (signal.aborted && !isTimeUp(signal))) {
         throw reason;
       }
-      why = reason instanceof TradewireError ? reason.summary : String(reason);
+      why = signal.aborted ? why : asError(reason).summary;
     }
-    if (signal.aborted || looks >= MAX_LOOKS) {
-      throw await leftOpen(services, wanted, why);
+    if (signal.aborted || isFinal) {
+      throw await leftOpen(services, wanted, why, isFinal);
     }
     await wait(backoffMs(failures), signal).catch(() => undefined); // The next step ends with the signal.
   }
@@ -222,8 +232,9 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
   const sent = sentTransaction(transaction);
   const height = await transactions.lastHeight(intent.chainId, signal);
   if (height >= lastBlock) {
-    const isComplete = await areRecordsComplete(node, lastBlock, { signal });
-    return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }), isComplete };
+    return (await areRecordsComplete(node, lastBlock, { signal }))
+      ? { kind: "over", ...(await findRecordedOutcome(node, sent, LOOK_MS, { signal })), sent }
+      : { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }), isFinal: false, sent };
   }
   const { outcome } = await execute(node, { signal }, async () => ({
     transaction,
@@ -295,28 +306,41 @@ function asError(reason: unknown): TradewireError {
 }
 
 /** The ending that a step shows; `undefined` if it leaves it open. */
-function endingOf(step: Step): IntentEnding | undefined {
+function endingOf(step: Step, { decision }: WantedIntent): IntentEnding | undefined {
   if (step.kind === "refused") {
     const { txHash, parts } = step.sent;
-    const reason = step.error.summary;
+    const { summary: reason, refusal, advice } = step.error;
     const failed = parts.map((part) => partOutcome(part, reason));
-    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason, parts: failed };
+    return failedEnding("failed", { txHash, evidence: "refusal", reason, refusal, advice, parts: failed });
   }
   const { outcome } = step;
-  if (outcome.status === "unknown") {
-    return undefined;
+  if (outcome.status !== "unknown") {
+    return outcome.status === "executed" ? executedEnding(outcome) : failedEnding(outcome.status, outcome);
   }
-  const { txHash, block, evidence, parts } = outcome;
-  return outcome.status === "executed"
-    ? { status: outcome.status, txHash, block, evidence, reason: undefined, parts }
-    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason, parts };
+  return step.kind === "over" && step.isFinal && decision !== undefined
+    ? decidedEnding(step.sent, decision)
+    : undefined;
 }
 
-async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {
+function decidedEnding({ txHash, parts }: Sent, decision: Decision): IntentEnding {
+  const reason = "no evidence of its outcome was left, and the program decided it";
+  const decided = parts.map((part) => partOutcome(part, decision === "failed" ? reason : undefined));
+  const known = { txHash, evidence: "decision", parts: decided } as const;
+  return decision === "failed" ? failedEnding(decision, { ...known, reason }) : executedEnding(known);
+}
+
+async function leftOpen(
+  services: IntentServices,
+  wanted: WantedIntent,
+  why: string,
+  isFinal: boolean,
+): Promise<TradewireError> {
   const intent = await readFrom(services, wanted);
   const cause = new ConnectionError(`the outcome of intent ${quoted(wanted.id)} is unknown: ${why}`, {
     code: Code.DeadlineExceeded,
-    advice: "The intent stays open in the journal. Call resume() to check again.",
+    advice: isFinal
+      ? "Look at what it would have changed, then call end() with its status."
+      : "The intent stays open in the journal. Call resume() to check again.",
     connected: true,
   });
   return intent === undefined ? unsent(wanted.id, cause) : unknownOutcome(intent.signed.transaction, cause);

@@ -174,9 +174,12 @@ async function sendAndWait(
         doubt = `the node reports the hash ${txHash}, but this client computed ${sent.txHash}`;
       }
     } catch (reason) {
-      const earlier = await outcomeOfEarlier(services, sent, reason);
-      if (earlier !== undefined) {
-        return { txHash: sent.txHash, computedTxHash: sent.txHash, transaction, outcome: earlier };
+      if (saysTaken(reason)) {
+        const { proof } = await findTraces(services, sent);
+        if (proof !== undefined) {
+          return { txHash: sent.txHash, computedTxHash: sent.txHash, transaction, outcome: proof };
+        }
+        wait.lookUp(); // The data node may lag, and the result may have come before the wait.
       }
       if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
         throw reason;
@@ -195,15 +198,11 @@ async function sendAndWait(
   }
 }
 
-/** The outcome of an earlier submission, where the node says that it has the transaction, and its records show it. */
-async function outcomeOfEarlier(
-  services: TraceServices,
-  sent: Sent,
-  reason: unknown,
-): Promise<Exclude<Outcome, { readonly status: "unknown" }> | undefined> {
-  const isTaken = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
-  const mayBeTaken = reason instanceof TransactionError && reason.mayHaveBeenTaken;
-  return isTaken || mayBeTaken ? (await findTraces(services, sent)).proof : undefined;
+/** Returns whether a node refused a transaction because it may have an earlier submission of it. */
+function saysTaken(reason: unknown): boolean {
+  return reason instanceof OutcomeUnknownError
+    ? reason.isKnownToNode || reason.cause instanceof TransactionError
+    : reason instanceof TransactionError && reason.mayHaveBeenTaken;
 }
 
 /**
@@ -223,6 +222,28 @@ export async function findOutcome(
     return withTimeout(resultWaitMs(timeoutMs), deadline, (signal) =>
       searchAndWait(node, services, sent, signal, options.signal),
     );
+  });
+}
+
+/**
+ * Finds the outcome of a transaction by its records alone: they are complete, and its result does not come any more.
+ *
+ * @returns the outcome, and whether later looks cannot show more
+ */
+export async function findRecordedOutcome(
+  node: ObservedNode,
+  sent: Sent,
+  timeoutMs: number,
+  options: CallOptions,
+): Promise<{ readonly outcome: Outcome; readonly isFinal: boolean }> {
+  return withTimeout(timeoutMs, options.signal, async (deadline) => {
+    const traces = await findEvidence(servicesOf(node, options, deadline), sent, deadline);
+    if (traces === "absent") {
+      return { outcome: absentOutcome(sent), isFinal: true };
+    }
+    const { doubt = "no record shows it" } = traces;
+    const outcome = outcomeOfTraces({ ...traces, doubt: undefined }, sent, doubt);
+    return { outcome, isFinal: !traces.isUnread && !deadline.aborted };
   });
 }
 

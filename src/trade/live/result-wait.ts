@@ -43,6 +43,8 @@ export interface ResultWait {
   readonly ended: Promise<Ending>;
   /** Reports that the submission has ended. Until then, a missing result does not end the wait. */
   submitted(txHash: string): void;
+  /** Searches for records from the next block on: an earlier block may have it. */
+  lookUp(): void;
   close(): void;
 }
 
@@ -51,7 +53,7 @@ export interface WaitLimits {
   readonly signal: AbortSignal;
   /** The last block in which the network accepts the transaction; `undefined` if unknown. */
   readonly lastBlock?: bigint | undefined;
-  /** Searches for records of the transaction. It is called from time to time after results may be missing. */
+  /** Searches for records of the transaction. It is called from time to time once its result may not come. */
   readonly lookUp?: (() => Promise<Look>) | undefined;
   /**
    * Called when the response to the submission no longer matters: the result arrived, or no block can contain it any
@@ -68,7 +70,7 @@ interface Look {
   readonly isExecuted: boolean;
 }
 
-/** How many blocks are each followed by a look after results may be missing. Each later look doubles the number of blocks. */
+/** How many blocks are each followed by a look once the result may not come. Each later look doubles the number of blocks. */
 const EAGER_LOOKS = 5;
 
 /** How many blocks beyond its own a result waits for the events of its stop orders, which a node may send later. */
@@ -89,16 +91,18 @@ type State =
   | { readonly kind: "waiting" }
   /** Its result arrived; the events of its stop orders may follow. */
   | ({ readonly kind: "seen" } & Placed)
-  /** Results may not have come. `blocks` have ended since, and the next look follows the block of the number `nextLook`. */
-  | {
-      readonly kind: "missed";
-      readonly from: bigint | undefined;
-      readonly to: bigint;
-      readonly blocks: number;
-      readonly nextLook: number;
-    }
+  /** Results may not have come. */
+  | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint }
   /** All results arrived, and it cannot be in a later block. The submission may still be in flight. */
   | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
+
+/** How many blocks have ended since the looks began, and after how many the next look is due. */
+interface Looks {
+  readonly blocks: number;
+  readonly next: number;
+}
+
+const FIRST_LOOK: Looks = { blocks: 0, next: 1 };
 
 /** The submission, and the hash whose result is waited for: the computed one, and after the submission the node's. */
 interface SubmissionState {
@@ -169,7 +173,7 @@ function createOtherResults(sent: Sent): OtherResults {
 
 /** Waits for the result of a transaction. The wait has begun when this returns. */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
-  const { signal, lastBlock, lookUp, onDecided } = limits;
+  const { signal, lastBlock, lookUp: ask, onDecided } = limits;
   const stopOrders = awaitStopOrders(sent);
   const others = createOtherResults(sent);
   const startedAt = monotonicMs();
@@ -177,6 +181,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
   const { ended, end } = createEnding();
   let submission: SubmissionState = { kind: "in flight", txHash: sent.txHash };
   let state: State = { kind: "waiting" };
+  let looks: Looks | undefined;
   let isLooking = false;
   let wasExecuted = false;
 
@@ -210,27 +215,32 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     }
     if (state.kind === "seen") {
       settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
-    } else if (state.kind === "missed") {
-      onBlockAfterLoss(block, state);
-    } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
-      transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
+    } else if (state.kind !== "too old" && lastBlock !== undefined && block >= lastBlock) {
+      if (state.kind === "missed") {
+        giveUp();
+      } else {
+        transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
+      }
+    } else {
+      lookIfDue();
     }
   }
 
-  function onBlockAfterLoss(block: bigint, missed: Extract<State, { readonly kind: "missed" }>): void {
-    const blocks = missed.blocks + 1;
-    const isLookDue = blocks >= missed.nextLook && lookUp !== undefined && !isLooking;
-    state = { ...missed, blocks, nextLook: isLookDue ? nextLookAfter(blocks) : missed.nextLook };
-    if (lastBlock !== undefined && block >= lastBlock) {
-      giveUp();
-    } else if (isLookDue) {
-      void look(lookUp);
+  function lookIfDue(): void {
+    if (looks === undefined || ask === undefined) {
+      return;
+    }
+    const blocks = looks.blocks + 1;
+    const isDue = blocks >= looks.next && !isLooking;
+    looks = { blocks, next: isDue ? nextLookAfter(blocks) : looks.next };
+    if (isDue) {
+      void look(ask);
     }
   }
 
-  async function look(lookUp: () => Promise<Look>): Promise<void> {
+  async function look(ask: () => Promise<Look>): Promise<void> {
     isLooking = true;
-    const { proof, isExecuted } = await lookUp();
+    const { proof, isExecuted } = await ask();
     isLooking = false;
     if (proof !== undefined) {
       end({ kind: "proved", outcome: proof });
@@ -259,7 +269,8 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     missed(from, to) {
       if (state.kind === "waiting" || state.kind === "missed") {
         const first = state.kind === "missed" ? state.from : from;
-        state = { kind: "missed", from: first, to, blocks: 0, nextLook: 1 };
+        state = { kind: "missed", from: first, to };
+        looks = FIRST_LOOK;
       }
     },
     failed(error) {
@@ -273,6 +284,9 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
       submission = { kind: "ended", txHash: hash };
       const seen = others.get(hash);
       transition(state.kind === "seen" || seen === undefined ? state : { kind: "seen", ...seen });
+    },
+    lookUp() {
+      looks ??= FIRST_LOOK;
     },
     close() {
       signal.removeEventListener("abort", giveUp);

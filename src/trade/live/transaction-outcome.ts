@@ -40,7 +40,7 @@ export interface ExecutedOutcome extends KnownOutcome {
 /** Nothing of the command was executed (`failed`), or only some parts of it (`partial`). */
 export interface FailedOutcome extends KnownOutcome {
   readonly status: "failed" | "partial";
-  /** Why, in the network's words. */
+  /** Why, in the words of the network or of its records; otherwise in those of this library. They depend on the evidence. */
   readonly reason: string;
 }
 
@@ -56,15 +56,20 @@ export interface UnknownOutcome {
 
 /** A part of a command. */
 export interface OutcomePart {
-  /** The field of the command that holds it, such as `submissions[1]` of a batch, or `risesAbove` of a pair. */
+  /**
+   * The field of the command that holds it, such as `submissions[1]` of a batch, or `risesAbove` of stop orders; empty if the part
+   * is the command itself.
+   */
   readonly path: string;
   readonly status: "executed" | "failed";
   /** Why it failed; `undefined` if it did not. */
   readonly reason: string | undefined;
-  /** The kind of record that it creates, if that has an identifier; `undefined` for other parts. */
+  /** The kind of record that it creates, if that has an identifier; `undefined` for other parts, such as a cancellation. */
   readonly brings: Brought | undefined;
   /**
-   * The identifier of the record that it creates, 64 hex digits; `undefined` for other parts, or without the signature.
+   * The identifier of the record that it creates, 64 hex digits; `undefined` for other parts, or without the signature. Only
+   * `brings` and `id` together are unique: in a batch, the last order and the first stop order have the same identifier (v0.78.0,
+   * `ProcessBatch` in core/processor/batch_market_instructions_processor.go).
    */
   readonly id: string | undefined;
 }

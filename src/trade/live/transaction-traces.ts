@@ -2,13 +2,14 @@ import { type CallOptions, Code, type Client as ConnectClient } from "@connectrp
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
-import { CanceledError, ConnectionError, TradewireError } from "../../base/errors/index.js";
+import { CanceledError, ConnectionError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { isNotFound, undefinedIf } from "../../base/errors/not-found.js";
 import { toConnectOptions } from "../../base/input/call-options.js";
 import { monotonicMs, timeoutSignal } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
 import { describeLag, measureLag } from "../../data/history/data-node-lag.js";
 import { untilListed } from "./listed-blocks.js";
+import { isNotOffered } from "./live-call.js";
 import { debitedParty, ownerMismatch, type Sent } from "./sent-transaction.js";
 import {
   type Brought,
@@ -49,6 +50,8 @@ export interface Traces {
    * Whether all places were read in which it would leave a record if any part of it were executed, and there is none.
    */
   readonly isWithoutRecords: boolean;
+  /** Whether a place could not be read, although the node offers it. */
+  readonly isUnread: boolean;
 }
 
 type DataMethod =
@@ -99,7 +102,7 @@ interface PartRecord {
 
 type HashRecords =
   /** They could not be read. `isTimeUp` says whether they did not arrive in time. */
-  | { readonly kind: "unread"; readonly isTimeUp: boolean }
+  | { readonly kind: "unread"; readonly isTimeUp: boolean; readonly isOffered: boolean }
   | { readonly kind: "none" }
   | {
       readonly kind: "found";
@@ -126,12 +129,17 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   const looks: Promise<Trace>[] = [];
   const partRecords: PartRecord[] = []; // In the order in which they arrive.
   const absentParts = new Set<CommandPart>();
+  let endedStopOrder: string | undefined;
+  let isUnread = false;
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
     const earlier = services.earlier?.[looks.length + 1]; // In the order of `lookedAt`, which begins with the records.
     looks.push(
       ask(lookOptions(services))
-        .catch((reason: unknown) => failureText(reason, earlier?.found))
+        .catch((reason: unknown) => {
+          isUnread ||= isOffered(reason);
+          return failureText(reason, earlier?.found);
+        })
         .then((found) => ({ place, found })),
     );
   }
@@ -152,10 +160,13 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
       look("stop order", async (options) => {
         const { order } = await services.data.getStopOrder({ orderId: cancelsStopOrder }, options);
         const { status } = order?.stopOrder ?? {};
+        const text = `stop order ${cancelsStopOrder} is STATUS_${StopOrder_Status[status ?? 0]}`;
         if (status === StopOrder_Status.PENDING) {
           absentParts.add(part); // A cancellation would have ended it.
+        } else {
+          endedStopOrder ??= `${text}, but it is not known whether this transaction canceled it`;
         }
-        return `stop order ${cancelsStopOrder} is STATUS_${StopOrder_Status[status ?? 0]}`;
+        return text;
       });
     }
     if (id !== undefined && brings !== undefined) {
@@ -180,9 +191,13 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
   await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
   const { trace, records } = await lookByHash(services, sent);
+  const lookedAt = [trace, ...(await Promise.all(looks))];
+  const concluded = conclude(sent, partRecords, records);
   return {
-    lookedAt: [trace, ...(await Promise.all(looks))],
-    ...conclude(sent, partRecords, records),
+    lookedAt,
+    ...concluded,
+    doubt: concluded.doubt ?? endedStopOrder,
+    isUnread: isUnread || (records.kind === "unread" && records.isOffered),
     isPartial: absentParts.size > 0,
     isWithoutRecords:
       sent.isHashOfNode !== true &&
@@ -346,7 +361,7 @@ async function lookByHash(
     }
     return {
       trace: { place: "records", found: failureText(reason, services.earlier?.[0]?.found) },
-      records: { kind: "unread", isTimeUp: options.signal?.aborted === true },
+      records: { kind: "unread", isTimeUp: options.signal?.aborted === true, isOffered: isOffered(reason) },
     };
   }
 }
@@ -404,7 +419,7 @@ function conclude(
   sent: Sent,
   partRecords: readonly PartRecord[],
   records: HashRecords,
-): Omit<Traces, "lookedAt" | "isPartial" | "isWithoutRecords"> {
+): Pick<Traces, "proof" | "doubt" | "isExecuted"> {
   const { txHash, parts } = sent;
   const states = new Map(partRecords.map(({ part, state }) => [part, state]));
   const isRecorded = records.kind === "found" && !records.isTooEarly;
@@ -604,6 +619,11 @@ function statusOf(parts: readonly { readonly status: "executed" | "failed"; read
 function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "deadline">): CallOptions {
   const look = timeoutSignal(LOOKUP_TIMEOUT_MS);
   return toConnectOptions({ signal: deadline === undefined ? look : AbortSignal.any([look, deadline]), headers });
+}
+
+/** Returns whether a node offers what could not be read. `ListEntities` has no path over REST. */
+function isOffered(reason: unknown): boolean {
+  return !isNotOffered(reason) && !(reason instanceof RequestError);
 }
 
 function failureText(reason: unknown, earlier?: string): string {

@@ -4,12 +4,13 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   type Client,
   createClient,
   type Journal,
+  OutcomeUnknownError,
   openFileJournal,
   RequestError,
   type Signer,
@@ -23,11 +24,18 @@ import {
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { StopOrdersSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
-import { Order_TimeInForce, Order_Type, Side, StopOrder_ExpiryStrategy } from "tradewire/gen/vega/vega_pb.js";
+import {
+  AccountType,
+  Order_TimeInForce,
+  Order_Type,
+  Side,
+  StopOrder_ExpiryStrategy,
+  StopOrder_Status,
+} from "tradewire/gen/vega/vega_pb.js";
 import { transactionHash } from "tradewire/transaction";
 import { committed } from "../../support/committed.js";
 import { startCuttingProxy } from "../../support/cutting-proxy.js";
-import { openMarket } from "../../support/devnode.js";
+import { openMarket, ownAsset } from "../../support/devnode.js";
 import { eventually } from "../../support/eventually.js";
 import { type CommandFields, stopOrder } from "../../support/transactions.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
@@ -38,8 +46,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const order = (reference: string, more: object = {}): CommandFields => ({
-  case: "orderSubmission",
+const order = (reference: string, more: object = {}) => ({
+  case: "orderSubmission" as const,
   value: {
     marketId: openMarket,
     size: 1n,
@@ -51,6 +59,12 @@ const order = (reference: string, more: object = {}): CommandFields => ({
     ...more,
   },
 });
+
+/** A stop order that waits. */
+function risesAbove() {
+  const { case: kind, value } = stopOrder("9000001");
+  return kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
+}
 
 const clientOf = (node: Devnode, url = node.grpcUrl) =>
   createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
@@ -143,7 +157,9 @@ describe("an intent", () => {
       orderId: expect.stringMatching(/^[0-9a-f]{64}$/),
       parts: [{ path: "", status: "executed", reason: undefined, brings: "order", id: first.orderId }],
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(first);
+    const again = await intents.submit(order("one"), { id: "one" });
+    expect(again).toStrictEqual(first);
+    expect(JSON.stringify(again)).toBe(JSON.stringify(first));
     expect(await orderIds(client, "one")).toEqual([first.orderId]);
     expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
   });
@@ -195,7 +211,7 @@ describe("an intent", () => {
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     await expect(intents.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
-      summary: expect.stringContaining('the outcome of intent "one" is unknown:'),
+      summary: expect.stringMatching(/^the outcome of intent "one" is unknown: its result did not arrive in time;/),
     });
     expect(await journal.open()).toEqual(["one"]);
   });
@@ -364,9 +380,13 @@ describe("an intent", () => {
       status: "failed",
       evidence: "refusal",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+      refusal: "profile",
+      advice: expect.stringContaining("Use --profile specification (`profile` in the configuration)"),
       parts: [{ status: "failed", reason: rejected.reason, id: rejected.orderId }],
     });
-    expect(await intents.submit(order("one"), { id: "one" })).toStrictEqual(rejected);
+    const again = await intents.submit(order("one"), { id: "one" });
+    expect(again).toStrictEqual(rejected);
+    expect(JSON.stringify(again)).toBe(JSON.stringify(rejected));
   });
 
   // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
@@ -418,6 +438,89 @@ describe("an intent", () => {
     expect(await journal.open()).toEqual([]);
   });
 
+  // A mempool forgets what failed (`Update` in CometBFT's mempool/clist_mempool.go), and everything when its node is restarted. The
+  // network then refuses what a block has with "transaction hash already used" (v0.78.0, `CheckTx` in core/pow/engine.go).
+  it("that a block has is settled by its records before it expires, although the node has forgotten it", async () => {
+    const dataDir = join(folder, "node");
+    const startNode = () => startDevnode({ dataDir, blockMs: 300, segments: 1, blocksPerSegment: 5 });
+    const first = await startNode();
+    using signer = await signerFromMnemonic(first.mnemonic);
+    {
+      await using node = first;
+      await using client = clientOf(node);
+      const rest = async (): Promise<string> => {
+        const { outcome } = await client.sendCommand(order("before"), { signer, until: "executed" });
+        return outcome.status === "executed" ? (outcome.parts[0]?.id ?? "") : "";
+      };
+      const half = risesAbove();
+      const pair = { risesAbove: half, fallsBelow: { ...half, trigger: { case: "price" as const, value: "1" } } };
+      const commands: Record<string, CommandFields> = {
+        order: order("order"),
+        rejected: order("rejected", { size: 10n ** 15n, price: "260000" }),
+        amendment: { case: "orderAmendment", value: { marketId: openMarket, orderId: await rest(), price: "2" } },
+        cancellation: { case: "orderCancellation", value: { marketId: openMarket, orderId: await rest() } },
+        stop: { case: "stopOrdersSubmission", value: { risesAbove: half } },
+        pair: { case: "stopOrdersSubmission", value: pair },
+        batch: {
+          case: "batchMarketInstructions",
+          value: { submissions: [order("batch").value], stopOrdersSubmission: [{ risesAbove: half }] },
+        },
+        transfer: {
+          case: "transfer",
+          value: {
+            fromAccountType: AccountType.GENERAL,
+            toAccountType: AccountType.GENERAL,
+            to: "ab".repeat(32),
+            asset: ownAsset,
+            amount: "100000000000000000000",
+            kind: { case: "oneOff", value: {} },
+          },
+        },
+      };
+      await crash(node, signer, commands, async () => (await countOrders(client, "batch")) > 0);
+    }
+    await using node = await startNode();
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    const resumed: Record<string, unknown> = {};
+    for await (const { id, ...ending } of intents.resume({ timeoutMs: 20_000 })) {
+      resumed[id] = ending; // They expire after 30 seconds.
+    }
+    const executed = { status: "executed", evidence: "records" };
+    expect(resumed).toMatchObject({
+      order: executed,
+      rejected: { status: "failed", evidence: "records" },
+      amendment: executed,
+      cancellation: executed,
+      stop: executed,
+      pair: executed,
+      batch: executed,
+      transfer: executed,
+    });
+  });
+
+  it("that a block has is looked for after each block while the data node lags", async () => {
+    await using node = await startDevnode({ blockMs: 200 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const rejected = order("rejected", { size: 10n ** 15n, price: "260000" });
+    await crash(node, signer, { rejected }, async (client) => (await countOrders(client, "rejected")) === 1);
+    let looks = 0;
+    const lagging: Interceptor = (next) => async (request) => {
+      looks += request.method.name === "GetOrder" ? 1 : 0;
+      if (looks < 4 && ["GetOrder", "ListEntities"].includes(request.method.name)) {
+        throw new ConnectError("", Code.NotFound);
+      }
+      return next(request);
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lagging] });
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    const resumed = intents.resume({ timeoutMs: 15_000 })[Symbol.asyncIterator](); // It expires after 20 seconds.
+    expect((await resumed.next()).value).toMatchObject({ status: "failed", evidence: "records" });
+    expect(looks).toBe(4);
+  });
+
   it("is looked for as long as its time lasts, however long the data node lags", async () => {
     await using node = await startDevnode({ blockMs: 0 });
     using signer = await signerFromMnemonic(node.mnemonic);
@@ -454,8 +557,7 @@ describe("an intent", () => {
   it("that submits stop orders is settled after a crash by their records", async () => {
     await using node = await startDevnode({ blockMs: 30 });
     using signer = await signerFromMnemonic(node.mnemonic);
-    const { case: kind, value } = stopOrder("9000001");
-    const half = kind === "stopOrdersSubmission" ? value.risesAbove : undefined;
+    const half = risesAbove();
     const past = { expiresAt: 1n, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
     const stop = (value: MessageInitShape<typeof StopOrdersSubmissionSchema>): CommandFields => ({
       case: "stopOrdersSubmission",
@@ -498,6 +600,74 @@ describe("an intent", () => {
     const listed = await stopOrders(client);
     expect(listed).toHaveLength(5);
     expect(ids.toSorted()).toEqual(listed.toSorted());
+  });
+
+  it("whose outcome nothing shows stays open, with the reason, once it has expired, until it is ended", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using client = clientOf(node);
+    await client.sendCommand(order("first"), { signer, until: "executed" }); // A party needs an order, or a position.
+    const { outcome } = await client.sendCommand(stopOrder(), { signer, until: "executed" });
+    const stopOrderId = outcome.status === "executed" ? (outcome.parts[0]?.id ?? "") : "";
+    const cancellation: CommandFields = {
+      case: "stopOrdersCancellation",
+      value: { marketId: openMarket, stopOrderId },
+    };
+    const stops = client.service(TradingDataService);
+    await committed(client);
+    await crash(node, signer, { cancellation }, async () => {
+      const { order } = await stops.getStopOrder({ orderId: stopOrderId });
+      return order?.stopOrder?.status === StopOrder_Status.CANCELLED;
+    });
+    await using journal = await journalFile();
+    await using overRest = createClient({ transport: "rest", rest: { url: node.restUrl } });
+    const runs = [
+      [client, 40_000],
+      [client, 5000],
+      [overRest, 5000],
+    ] as const;
+    for (const [resuming, limitMs] of runs) {
+      await using intents = resuming.intents({ signer, journal });
+      const startedAt = performance.now();
+      const { value } = await intents.resume({ timeoutMs: 60_000 })[Symbol.asyncIterator]().next();
+      expect(performance.now() - startedAt).toBeLessThan(limitMs);
+      expect(value).toMatchObject({
+        status: "open",
+        error: {
+          summary: expect.stringContaining(
+            `is unknown: stop order ${stopOrderId} is STATUS_CANCELLED, but it is not known whether this transaction canceled it`,
+          ),
+        },
+      });
+    }
+    await using intents = client.intents({ signer, journal });
+    const ended = await intents.end("cancellation", { status: "executed" });
+    expect(ended).toMatchObject({ status: "executed", evidence: "decision", parts: [{ status: "executed" }] });
+    expect(await journal.open()).toEqual([]);
+    expect(await intents.end("cancellation", { status: "failed" })).toStrictEqual(ended);
+  });
+
+  it("that evidence settles ends as the evidence says, not as the program", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await crash(node, signer, { one: order("one") }, async (client) => (await countOrders(client, "one")) === 1);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    expect(await intents.end("one", { status: "failed" })).toMatchObject({ status: "executed", evidence: "records" });
+    await expect(intents.end("none", { status: "failed" })).rejects.toThrow('the intent "none" is not in the journal');
+  });
+
+  it("that the network may still execute is not ended", async () => {
+    await using node = await startDevnode({ blockMs: 1000 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using intents = client.intents({ signer, journal });
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    await expect(intents.submit(order("one"), { id: "one", timeoutMs: 3000 })).rejects.toThrow(OutcomeUnknownError);
+    await expect(intents.end("one", { status: "failed", timeoutMs: 3000 })).rejects.toThrow(OutcomeUnknownError);
+    expect(await journal.open()).toEqual(["one"]);
   });
 
   it.each([

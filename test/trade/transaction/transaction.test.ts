@@ -152,12 +152,12 @@ describe("a transaction", () => {
     const wrong: CommandInit = { case: "stopOrdersSubmission", value: { risesAbove: {} } };
     const error = await createTransaction(wrong, { signer: counting, block }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(CommandError);
-    expect(error).toMatchObject({
-      problems: [
-        { path: "stopOrdersSubmission.risesAbove.orderSubmission", message: "is required" },
-        { path: "stopOrdersSubmission.risesAbove.price", message: "is required without trailingPercentOffset" },
-      ],
-    });
+    const problems = [
+      { path: "stopOrdersSubmission.risesAbove.orderSubmission", message: "is required" },
+      { path: "stopOrdersSubmission.risesAbove.price", message: "is required without trailingPercentOffset" },
+    ];
+    expect(error).toMatchObject({ problems });
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ name: "CommandError", problems });
     expect(sign).not.toHaveBeenCalled();
     await createTransaction(command, { signer: counting, block });
     expect(sign).toHaveBeenCalledTimes(1);
