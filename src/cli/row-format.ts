@@ -109,8 +109,9 @@ function csv(nullText: string): RowFormat {
       return text;
     },
     end: () => "",
-    // A quote that is never closed makes COPY refuse the input with all rows before it.
-    broken: () => (lines === 0 ? "" : '"'),
+    // A quote that is never closed makes COPY refuse the input with all rows before it. In place of the header row it would
+    // be skipped, so it follows a line feed then. Empty input would be read as no rows.
+    broken: () => (lines === 0 ? '\n"' : '"'),
   };
 }
 
