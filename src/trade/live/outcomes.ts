@@ -1,6 +1,6 @@
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { withCaller } from "../../base/errors/caller-stack.js";
-import { OutcomeUnknownError } from "../../base/errors/index.js";
+import { OutcomeUnknownError, RequestError } from "../../base/errors/index.js";
 import { assertKnownKeys, assertObject, invalidValueError } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";
 import { lazily } from "../../base/input/lazy.js";
@@ -155,7 +155,11 @@ export function createOutcomes(
     }
     const answered = await withTimeout(timeoutMs, callers, (signal) =>
       transactions.lastBlockHeight({ signal, headers }),
-    ).catch(() => undefined);
+    ).catch((reason: unknown) => {
+      if (reason instanceof RequestError && reason.errorCode === "TW_CHAIN_MISMATCH") {
+        throw reason;
+      }
+    });
     if (answered !== undefined) {
       requireChain(answered.chainId, chainId);
     }
