@@ -39,7 +39,9 @@ export interface SyncOptions {
   /** All tables by default. */
   readonly tables?: readonly TableName[] | undefined;
   /** Segments that lie within it are synced; all by default. */
-  readonly range?: { readonly fromBlock?: bigint | number; readonly toBlock?: bigint | number } | undefined;
+  readonly range?:
+    | { readonly fromBlock?: bigint | number | undefined; readonly toBlock?: bigint | number | undefined }
+    | undefined;
   /** Whether to continue with new segments as they appear; false by default. */
   readonly follow?: boolean | undefined;
   /**

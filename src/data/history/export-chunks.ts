@@ -74,7 +74,7 @@ const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
  */
 export function capturedChunks(
   source: AsyncIterable<Uint8Array>,
-  options: { readonly maxBytes?: number } = {},
+  options: { readonly maxBytes?: number | undefined } = {},
 ): AsyncGenerator<ExportChunk> {
   assertIterable("source", source, "a stream of the captured bytes, such as process.stdin");
   assertKnownKeys("options", options, { maxBytes: true });

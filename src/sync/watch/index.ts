@@ -45,7 +45,10 @@ const FIRST_MS = 500;
 export function refreshCoverage(
   state: SyncState,
   sink: Sink,
-  { everyMs = 300_000, signal }: { readonly everyMs?: number; readonly signal?: AbortSignal | undefined } = {},
+  {
+    everyMs = 300_000,
+    signal,
+  }: { readonly everyMs?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
 ): () => void {
   const controller = linkedController(signal);
   let stopTimer: StopTimer | undefined;

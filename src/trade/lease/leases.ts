@@ -22,11 +22,11 @@ export interface LeaseCallOptions extends Pick<CallOptions, "signal"> {
 }
 
 /** How leases end. */
-export interface ReleaseOptions extends LeaseCallOptions, Partial<ReleaseSettings> {
+export interface ReleaseOptions extends LeaseCallOptions {
   /** Whether leased orders are canceled now (the default) or expire. */
-  readonly orders?: ReleaseSettings["orders"];
+  readonly orders?: ReleaseSettings["orders"] | undefined;
   /** Whether the network still closes positions after `flattenAfterMs`; true by default. */
-  readonly positions?: ReleaseSettings["positions"];
+  readonly positions?: ReleaseSettings["positions"] | undefined;
 }
 
 /** The coverage before anything is known. */

@@ -8,9 +8,9 @@ import { loadCurve, SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer
 /** Which key of a mnemonic to use. */
 export interface MnemonicOptions {
   /** The last step of the path `m/1789'/0'/INDEX'`, 0 to 2^31 - 1. Wallets count their keys from 1, the default. */
-  readonly index?: number;
+  readonly index?: number | undefined;
   /** BIP-39's passphrase, if the wallet has one; empty by default. */
-  readonly passphrase?: string;
+  readonly passphrase?: string | undefined;
 }
 
 /** The network's number among the coins of BIP-44, and its only kind of keys. */

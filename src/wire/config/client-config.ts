@@ -236,7 +236,7 @@ export type Config = SharedConfig & { readonly transport: TransportChoice } & Wi
   >;
 
 /** A part of a configuration whose keys are optional and have defaults. */
-type Input<Part> = { readonly [Key in keyof Part]?: Part[Key] | undefined };
+export type Input<Part> = { readonly [Key in keyof Part]?: Part[Key] | undefined };
 type EndpointInput<Endpoint extends { readonly url: string }> = Pick<OfNodes<Endpoint>, "url"> &
   Input<Omit<Endpoint, "url">>;
 

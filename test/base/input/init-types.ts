@@ -1,8 +1,18 @@
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { type Client, type CommandInit, type InitOf, type MarketUnits, Order_Type, Side, type Signer } from "tradewire";
+import {
+  type Client,
+  type CommandInit,
+  type InitOf,
+  type MarketUnits,
+  Order_Type,
+  Side,
+  type Signer,
+  signerFromMnemonic,
+} from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import type { OrderSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { fallback } from "tradewire/transport";
 
 enum Genre {
   UNSPECIFIED = 0,
@@ -60,6 +70,10 @@ export async function heldByCompiler(client: Client, signer: Signer, units: Mark
     onTrailer: undefined,
   };
   await books.getBook({}, { ...none, contextValues: undefined, retry: undefined });
+
+  await signerFromMnemonic("", { index: undefined, passphrase: undefined });
+  await client.leases({ signer, leaseMs: 1 }).release({ orders: undefined, positions: undefined });
+  fallback([], { strategy: undefined, pauseMs: undefined, maxPauseMs: undefined, hooks: undefined });
 
   // @ts-expect-error The name is misspelt.
   await client.sendCommand({ case: "orderSubmission", value: { ...order, side: "BYU" } }, { signer });

@@ -15,6 +15,7 @@ import { failureKind, reactionTo, wasNeverSent } from "../../../base/errors/reac
 import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/assert.js";
 import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
+import type { Input } from "../../config/client-config.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
 import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
 import { setDetails, toConnectError } from "../call-failure.js";
@@ -56,7 +57,7 @@ export interface NodeGate {
 }
 
 /** Options of {@link fallback}. Omitted ones have the configuration's defaults. */
-export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlocks">> {
+export interface FallbackOptions extends Input<Omit<FallbackConfig, "maxLagBlocks">> {
   /** `onFallback` is called when a call is made again over another transport. */
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }

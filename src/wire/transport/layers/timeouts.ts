@@ -34,8 +34,8 @@ export function limited(
   }: {
     readonly url: string;
     readonly timeouts: Pick<TimeoutConfig, "callMs">;
-    readonly interceptors?: readonly Interceptor[];
-    readonly isWatched?: boolean;
+    readonly interceptors?: readonly Interceptor[] | undefined;
+    readonly isWatched?: boolean | undefined;
   },
 ): ClosableTransport {
   const base = url.replace(/\/$/, "");
