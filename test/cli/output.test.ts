@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import { NodeError, TransactionError } from "tradewire";
 import { errorText, indentedJson, json } from "../../src/cli/output.js";
-import { createProgress, textTerminal } from "../../src/cli/progress.js";
+import { createProgress, textTerminal } from "./inside.js";
 
 it("errors are cut: their message, their details, and what the network said", () => {
   const long = "m".repeat(10 * 1024 * 1024);

@@ -74,7 +74,7 @@ export const ERROR_CODES = {
     title: "The node lists no such record",
     cause: "No market, asset, party or other record of the node has the given code, ID or start of an ID.",
     advice: "Use the suggestion in the second line, or list the records, such as with `tradewire markets`.",
-    example: 'no market has the code or ID "M99"',
+    example: 'no order has the ID "12ab"',
   },
   TW_INVALID_CURSOR: {
     class: "RequestError",

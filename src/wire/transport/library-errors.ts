@@ -241,11 +241,10 @@ function isTimeout(reason: unknown): boolean {
 function classify(reason: unknown, context: CallContext): TradewireError {
   const error = ConnectError.from(reason);
   const { leftMs = 1 } = context;
-  // The server has the same deadline, and was first while this process was busy.
-  if (error.code === Code.DeadlineExceeded && leftMs <= 0) {
-    return deadlineExceeded(error);
-  }
   if (isStatus(error)) {
+    if (error.code === Code.DeadlineExceeded && leftMs <= 0) {
+      return deadlineExceeded(error); // The server has the same deadline, and was first while this process was busy.
+    }
     const { isNodeStatus = false, http } = factsOf(reason);
     return new NodeError(toErrorObject(error, context.registry), {
       cause: reason,
