@@ -72,7 +72,7 @@ export const ERROR_CODES = {
   TW_NOT_LISTED: {
     class: "RequestError",
     title: "The node lists no such record",
-    cause: "No market, asset, party or other record of the node has the given code, ID or start of an ID.",
+    cause: "No market, asset, party or other record of the node has this code, ID or start of an ID.",
     advice: "Use the suggestion in the second line, or list the records, such as with `tradewire markets`.",
     example: 'no order has the ID "12ab"',
   },
