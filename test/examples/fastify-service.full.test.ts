@@ -47,7 +47,7 @@ it("cuts its answer where the export is cut", async () => {
 it.each([
   ["/trades?fromBlock=2&toBlock=40", 400, "the nearest valid range is 1 to 40"],
   ["/trades?fromBlock=x&toBlock=40", 400, "fromBlock"],
-  ["/parties/nobody/stop-orders", 400, ""],
+  ["/parties/nobody/stop-orders", 404, "nobody"],
 ])("says what is wrong with %s", async (path, expected, word) => {
   const { status, text } = await get(path);
   expect(status).toBe(expected);
