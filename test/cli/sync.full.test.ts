@@ -74,7 +74,7 @@ function shown(written: string, columns: number, rows: number): { readonly lines
     expect(longest).toBeLessThan(80);
     expect(longest).toBeGreaterThan(70);
     expect(lines.join("")).toBe("");
-    expect(summary).toMatch(/^[\d,]+ rows from 90 exports, [^]*\sparquet:wide have [\d,]+ rows\.\s*$/);
+    expect(summary).toMatch(/^[\d,]+ rows from 90 exports, [\s\S]*\sparquet:wide have [\d,]+ rows\.\s*$/);
   });
 
   it("shows only as many lines as fit on a low and narrow one", async () => {
