@@ -73,7 +73,7 @@ export function createServiceClient(
     const call: unknown = Reflect.get(client, method.localName);
     if (isCall(call)) {
       const write = writingJson(method.output, registryOf(transport));
-      const ending = hasSingleResponse(method) ? withJson(call, write) : withEndOnReturn(call, write);
+      const ending = hasSingleResponse(method) ? withWrittenJson(call, write) : withEndOnReturn(call, write);
       Reflect.set(client, method.localName, withInputChecks(method, ending, failing));
     }
   }
@@ -139,7 +139,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 
 type WriteJson = ReturnType<typeof writingJson>;
 
-function withJson(call: Call, write: WriteJson): Call {
+function withWrittenJson(call: Call, write: WriteJson): Call {
   return async (request, options) => {
     const message = await call(request, options);
     return isMessage(message) ? write(message) : message;
