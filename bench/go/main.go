@@ -1,4 +1,4 @@
-// A client with Go's own gRPC library, as its documentation has it: client TASK URL [CALLS]
+// A client with Go's own gRPC library, as its documentation has it: client TASK URL [CALLS AT_ONCE]
 //
 // Prints what it did as JSON, in the form of bench/peers/process.mjs.
 package main
@@ -22,10 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-const (
-	service = "/datanode.api.v2.TradingDataService/"
-	atOnce  = 16
-)
+const service = "/datanode.api.v2.TradingDataService/"
 
 type result struct {
 	Amount  int64   `json:"amount"`
@@ -70,6 +67,8 @@ func readExport(conn *grpc.ClientConn) int64 {
 
 func makeCalls(conn *grpc.ClientConn) int64 {
 	calls, err := strconv.Atoi(os.Args[3])
+	check(err)
+	atOnce, err := strconv.Atoi(os.Args[4])
 	check(err)
 	var workers sync.WaitGroup
 	for worker := range atOnce {

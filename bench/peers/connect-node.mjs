@@ -2,7 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { atOnce, KEY } from "./support.mjs";
+import { KEY, makeCalls } from "./support.mjs";
 
 const open = ({ url }) => createClient(TradingDataService, createGrpcTransport({ baseUrl: url }));
 
@@ -14,9 +14,9 @@ export async function bytes(args) {
   return bytes;
 }
 
-export async function calls({ calls, ...args }) {
+export async function calls(args) {
   const client = open(args);
-  return atOnce(calls, () => client.getNetworkParameter(KEY));
+  return makeCalls(args, () => client.getNetworkParameter(KEY));
 }
 
 export async function pages(args) {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
-import { atOnce, KEY } from "./support.mjs";
+import { KEY, makeCalls } from "./support.mjs";
 
 const root = fileURLToPath(new URL("../../proto", import.meta.url));
 const options = { includeDirs: [root], keepCase: true, longs: String, enums: String, defaults: true, oneofs: true };
@@ -19,11 +19,11 @@ export async function bytes(args) {
   return bytes;
 }
 
-export async function calls({ calls, ...args }) {
+export async function calls(args) {
   const client = open(args);
   const call = () =>
     new Promise((resolve, reject) => {
       client.GetNetworkParameter(KEY, (error, answer) => (error ? reject(error) : resolve(answer)));
     });
-  return atOnce(calls, call);
+  return makeCalls(args, call);
 }

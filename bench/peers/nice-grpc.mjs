@@ -2,7 +2,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createChannel, createClient } from "nice-grpc";
 import { TradingDataService } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { atOnce, KEY } from "./support.mjs";
+import { KEY, makeCalls } from "./support.mjs";
 
 const { exportNetworkHistory, getNetworkParameter } = TradingDataService.method;
 const definition = {
@@ -33,7 +33,7 @@ export async function bytes(args) {
   return bytes;
 }
 
-export async function calls({ calls, ...args }) {
+export async function calls(args) {
   const client = open(args);
-  return atOnce(calls, () => client.getNetworkParameter(KEY));
+  return makeCalls(args, () => client.getNetworkParameter(KEY));
 }

@@ -1,7 +1,7 @@
 // tradewire itself, with all checks on.
 import { TradingDataService } from "../../dist/src/client/api/index.js";
 import { createClient, openArchive } from "../../dist/src/index.js";
-import { atOnce, count, KEY } from "./support.mjs";
+import { count, KEY, makeCalls } from "./support.mjs";
 
 const REQUEST = { table: "trades", fromBlock: 1, toBlock: 1000 };
 
@@ -57,10 +57,10 @@ async function countRows(files) {
 }
 
 /** Small calls. */
-export const calls = ({ calls, ...args }) =>
+export const calls = (args) =>
   ready(args, (client) => {
     const service = client.service(TradingDataService);
-    return atOnce(calls, () => service.getNetworkParameter(KEY));
+    return makeCalls(args, () => service.getNetworkParameter(KEY));
   });
 
 /** All pages of a listing. */

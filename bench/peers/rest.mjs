@@ -1,7 +1,9 @@
 // Clients of HTTP/1.1, each as its documentation reads a body.
 import { Agent, get, request as httpRequest } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { atOnce, count, EXPORT_PATH, PARAMETER_PATH } from "./support.mjs";
+import { fromJson } from "@bufbuild/protobuf";
+import { GetNetworkParameterResponseSchema } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
+import { count, EXPORT_PATH, makeCalls, PARAMETER_PATH } from "./support.mjs";
 
 export async function fetchBytes({ url }) {
   const { body } = await fetch(url + EXPORT_PATH);
@@ -26,27 +28,31 @@ export async function httpBytes({ url }) {
   return count(response);
 }
 
-export const fetchCalls = ({ url, calls }) => atOnce(calls, async () => (await fetch(url + PARAMETER_PATH)).json());
+/** What every client of these does with an answer, as ours does: make the message of it. */
+const decode = (json) => fromJson(GetNetworkParameterResponseSchema, json);
 
-export async function undiciCalls({ url, calls }) {
+export const fetchCalls = (args) =>
+  makeCalls(args, async () => decode(await (await fetch(args.url + PARAMETER_PATH)).json()));
+
+export async function undiciCalls(args) {
   const { request } = await import("undici");
-  return () => atOnce(calls, async () => (await request(url + PARAMETER_PATH)).body.json());
+  return () => makeCalls(args, async () => decode(await (await request(args.url + PARAMETER_PATH)).body.json()));
 }
 
-export async function gotCalls({ url, calls }) {
+export async function gotCalls(args) {
   const { got } = await import("got");
   const agent = { http: new Agent({ keepAlive: true }) };
-  return () => atOnce(calls, () => got(url + PARAMETER_PATH, { agent }).json());
+  return () => makeCalls(args, async () => decode(await got(args.url + PARAMETER_PATH, { agent }).json()));
 }
 
-export async function httpCalls({ url, calls }) {
+export async function httpCalls(args) {
   const agent = new Agent({ keepAlive: true });
   const call = () =>
     new Promise((resolve, reject) => {
-      const request = httpRequest(url + PARAMETER_PATH, { agent }, (response) => {
-        buffer(response).then((bytes) => resolve(JSON.parse(bytes.toString())), reject);
+      const request = httpRequest(args.url + PARAMETER_PATH, { agent }, (response) => {
+        buffer(response).then((bytes) => resolve(decode(JSON.parse(bytes.toString()))), reject);
       });
       request.on("error", reject).end();
     });
-  return atOnce(calls, call);
+  return makeCalls(args, call);
 }

@@ -1,8 +1,5 @@
 // What the runs share.
 
-/** Calls under way at the same time. */
-const AT_ONCE = 16;
-
 /** Count the bytes of an async iterable of pieces. */
 export async function count(pieces) {
   let bytes = 0;
@@ -12,8 +9,8 @@ export async function count(pieces) {
   return bytes;
 }
 
-/** Make calls, 16 at once. */
-export async function atOnce(calls, call) {
+/** Make calls, so many at once. */
+export async function makeCalls({ calls, atOnce }, call) {
   let left = calls;
   const worker = async () => {
     while (left > 0) {
@@ -21,7 +18,7 @@ export async function atOnce(calls, call) {
       await call();
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: atOnce }, worker));
   return calls;
 }
 

@@ -55,7 +55,13 @@ import { crashChecks, type RequestCheck, withRequestChecks } from "../wire/trans
 import { throwingOurErrors } from "../wire/transport/library-errors.js";
 import { methodName } from "../wire/transport/method.js";
 import { createServiceClient, type ServiceClient } from "../wire/transport/service-client.js";
-import { createTransport, failingCall, type OpenNode, type TransportOptions } from "../wire/transport/transport.js";
+import {
+  createTransport,
+  failingCall,
+  type OpenNode,
+  readingOnce,
+  type TransportOptions,
+} from "../wire/transport/transport.js";
 import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";
 
 /** The interface of a node, the same over every transport. */
@@ -268,7 +274,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { sendUrgently, ...outcomes } = createOutcomes(sending.transactions, node, checked.chainId);
 
   const client: Client = withSnapshots<Client>({
-    transport,
+    transport: readingOnce(transport),
     service(service) {
       assertDescriptor(service, "service", "TradingDataService of tradewire/api");
       assertRetryMethods(checked.retry.methods, service);

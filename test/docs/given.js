@@ -9,7 +9,7 @@ export { readFile } from "node:fs/promises";
 export { openArchive, signerFromKeyFile } from "tradewire";
 export { TradingDataService } from "tradewire/api";
 export { startDevnode } from "tradewire/devnode";
-export { fallback, limited, retryInterceptor } from "tradewire/transport";
+export { fallback, limited, retrying } from "tradewire/transport";
 
 const grpcUrl = "http://127.0.0.1:3007";
 const restUrl = "http://127.0.0.1:3008";

@@ -32,7 +32,7 @@ export function parseMessageInit<Desc extends DescMessage>(
   init: InitOf<Desc>,
   name?: string,
 ): MessageInitShape<Desc>;
-export function parseMessageInit(desc: DescMessage, init: unknown, name?: string): object;
+export function parseMessageInit(desc: DescMessage, init: unknown, name?: string): MessageInitShape<DescMessage>;
 export function parseMessageInit(desc: DescMessage, init: unknown, name = "request"): object {
   assertObject(name, init);
   return parseFields(desc, init, name === "request" ? undefined : { name });

@@ -79,10 +79,21 @@ function copyOf(value: unknown, depth: number, isKept: (value: object) => boolea
   if (depth > 0 && isKept(value)) {
     return value;
   }
+  if (Object.getPrototypeOf(value) === Object.prototype && !Object.hasOwn(value, "__proto__")) {
+    return copyOfPlain(value, copyInner); // Most arguments, and faster.
+  }
   const copy: object = "$typeName" in value ? Object.create(Object.getPrototypeOf(value)) : {};
   for (const name of membersOf(value)) {
     const inner = copyInner(Reflect.get(value, name));
     Object.defineProperty(copy, name, { value: inner, enumerable: true, writable: true, configurable: true });
+  }
+  return copy;
+}
+
+function copyOfPlain(value: object, copyInner: (inner: unknown) => unknown): object {
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    copy[name] = copyInner(Reflect.get(value, name));
   }
   return copy;
 }

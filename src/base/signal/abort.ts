@@ -17,12 +17,6 @@ export interface LazyController {
   abort(reason: unknown): void;
 }
 
-/** The property of a lazy controller's signal that refers to the controller. */
-const lazy = Symbol("lazy controller");
-type LazySignal = AbortSignal & {
-  readonly [lazy]?: { readonly listeners: (() => void)[]; readonly abort: LazyController["abort"] };
-};
-
 /**
  * Calls a function when a signal is aborted.
  *
@@ -36,17 +30,10 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
   if (signal === undefined || signal.aborted) {
     return () => undefined;
   }
-  const entry = () => listener(); // The same function may be added twice.
-  const owner = lazyOwnerOf(signal);
-  if (owner !== undefined) {
-    owner.listeners.push(entry);
-    return () => {
-      const at = owner.listeners.indexOf(entry);
-      if (at >= 0) {
-        owner.listeners.splice(at, 1);
-      }
-    };
+  if (signal instanceof LazySignal) {
+    return signal.onAbort(listener);
   }
+  const entry = () => listener(); // The same function may be added twice.
   const { listeners, notify } = sharedListenerOf(signal);
   listeners.add(entry);
   return () => {
@@ -81,54 +68,75 @@ export function linkedController(...signals: readonly (AbortSignal | undefined)[
  * the bench group `calls` depends on it. All code accepts its signal as an `AbortSignal`, except `AbortSignal.any` and `fetch`.
  */
 export function createLazyController(): LazyController {
-  const listeners: (() => void)[] = [];
-  let controller: AbortController | undefined;
-  const nodeSignal = () => {
-    if (controller === undefined) {
-      controller = new AbortController();
-      if (signal.aborted) {
-        controller.abort(signal.reason);
-      }
-    }
-    return controller.signal;
-  };
-  const signal = {
-    // Not accessors: V8 allocates a hidden class for each object that has accessors of its own.
-    aborted: false,
-    reason: undefined as unknown,
-    onabort: null,
-    throwIfAborted() {
-      if (signal.aborted) {
-        throw signal.reason;
-      }
-    },
-    addEventListener: (...listener: ListenerArguments) => nodeSignal().addEventListener(...listener),
-    removeEventListener: (...listener: ListenerArguments) => controller?.signal.removeEventListener(...listener),
-    dispatchEvent: (event: Event) => nodeSignal().dispatchEvent(event),
-    [lazy]: { listeners, abort },
-  };
+  const signal = new LazySignal();
+  return { signal, abort: (reason) => signal.abort(reason) };
+}
 
-  function abort(reason: unknown): void {
-    if (!signal.aborted) {
-      signal.aborted = true;
-      signal.reason = reason ?? new DOMException("This operation was aborted", "AbortError");
-      controller?.abort(signal.reason);
-      for (const entry of listeners.splice(0)) {
-        entry();
+export function lazyControllerOf(signal: AbortSignal | undefined): LazyController | undefined {
+  return signal instanceof LazySignal ? { signal, abort: (reason) => signal.abort(reason) } : undefined;
+}
+
+/** The signal of {@link createLazyController}: a class, since each call has one, and closures take several times as long. */
+class LazySignal implements AbortSignal {
+  // Not accessors: whoever reads a signal expects properties.
+  aborted = false;
+  reason: unknown = undefined;
+  onabort = null;
+  private listeners: (() => void)[] | undefined;
+  private controller: AbortController | undefined;
+
+  throwIfAborted(): void {
+    if (this.aborted) {
+      throw this.reason;
+    }
+  }
+
+  addEventListener(...listener: ListenerArguments): void {
+    this.nodeSignal().addEventListener(...listener);
+  }
+
+  removeEventListener(...listener: ListenerArguments): void {
+    this.controller?.signal.removeEventListener(...listener);
+  }
+
+  dispatchEvent(event: Event): boolean {
+    return this.nodeSignal().dispatchEvent(event);
+  }
+
+  abort(reason: unknown): void {
+    if (!this.aborted) {
+      this.aborted = true;
+      this.reason = reason ?? new DOMException("This operation was aborted", "AbortError");
+      this.controller?.abort(this.reason);
+      const { listeners = [] } = this;
+      this.listeners = undefined;
+      for (const listener of listeners) {
+        listener();
       }
     }
   }
 
-  return { signal, abort };
-}
+  /** Adds a listener, as often as it is called; returns a function that removes it once. */
+  onAbort(listener: () => void): () => void {
+    this.listeners ??= [];
+    this.listeners.push(listener);
+    return () => {
+      const at = this.listeners?.indexOf(listener) ?? -1;
+      if (at >= 0) {
+        this.listeners?.splice(at, 1);
+      }
+    };
+  }
 
-export function lazyControllerOf(signal: AbortSignal | undefined): LazyController | undefined {
-  const abort = lazyOwnerOf(signal)?.abort;
-  return signal === undefined || abort === undefined ? undefined : { signal, abort };
-}
-
-function lazyOwnerOf(signal: LazySignal | undefined) {
-  return signal?.[lazy];
+  private nodeSignal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.aborted) {
+        this.controller.abort(this.reason);
+      }
+    }
+    return this.controller.signal;
+  }
 }
 
 function sharedListenerOf(signal: AbortSignal): SharedListener {

@@ -1,6 +1,7 @@
 /** Items that are added and removed often, such as the active calls. */
 export interface ActiveSet<T> {
   add(item: T): () => void;
+  size(): number;
   /** Returns the items, in any order. */
   list(): T[];
 }
@@ -32,6 +33,7 @@ export function createActiveSet<T>(): ActiveSet<T> {
         }
       };
     },
+    size: () => entries.length,
     list: () => entries.map(({ item }) => item),
   };
 }

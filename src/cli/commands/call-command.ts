@@ -23,7 +23,7 @@ import { knownTypes } from "../../wire/json/any.js";
 import { assertDelimitedBody, mediaTypeOf } from "../../wire/json/http-body.js";
 import { isHttpBody, messageToJson } from "../../wire/json/message-json.js";
 import { throwingOurErrors } from "../../wire/transport/library-errors.js";
-import { isReadOnly, methodName } from "../../wire/transport/method.js";
+import { isReadOnly, isUnary, methodName } from "../../wire/transport/method.js";
 import { failingCall } from "../../wire/transport/transport.js";
 import { type Definitions, definitionsOptions, methodsOf, type Named, yields } from "../api/definitions.js";
 import { findDefined } from "../api/node-definitions.js";
@@ -197,10 +197,6 @@ async function onlyOf(requests: AsyncIterable<Message>): Promise<Message> {
     return request;
   }
   throw new Error("the request is missing");
-}
-
-function isUnary(method: DescMethod): method is DescMethodUnary {
-  return method.methodKind === "unary";
 }
 
 function isStreaming(method: DescMethod): method is DescMethodStreaming {

@@ -119,17 +119,11 @@ export function pingUnanswered(): Error {
   return Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" });
 }
 
-const limitedStreams = new WeakSet<ClientHttp2Stream>();
-
 /**
- * Limits the interim responses of a stream. Beyond the limit, its connection is closed, since the server would continue to
+ * Limits the interim responses of a stream, when called once. Beyond the limit, its connection is closed, since the server would continue to
  * send to a stream that was reset.
  */
 export function limitInterimResponses(stream: ClientHttp2Stream): void {
-  if (limitedStreams.has(stream)) {
-    return;
-  }
-  limitedStreams.add(stream);
   let count = 0;
   stream.on("headers", () => {
     count += 1;

@@ -11,7 +11,7 @@ export { withHooks } from "./hooks.js";
 export { closing } from "./layers/closing.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./layers/fallback.js";
 export { createPace, type Pace, paced } from "./layers/rate-limit.js";
-export { retryInterceptor } from "./layers/retry.js";
+export { retrying } from "./layers/retry.js";
 export { idleLimited, limited } from "./layers/timeouts.js";
 export { withOurErrors } from "./library-errors.js";
 export {

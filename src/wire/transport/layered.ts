@@ -6,7 +6,8 @@ import type {
   MessageInitShape,
   Registry,
 } from "@bufbuild/protobuf";
-import { type ContextValues, createContextValues, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
+import type { ContextValues, StreamResponse, UnaryResponse } from "@connectrpc/connect";
+import { newContextValues } from "./call-context.js";
 import type { AnyTransport, ClosableTransport, HeaderInit } from "./transport-types.js";
 
 /** A call as the layers of a transport pass it on: the arguments of Connect's transports, with names. */
@@ -39,15 +40,18 @@ interface Calls {
   close(): Promise<void>;
 }
 
+type NextUnary = Calls["unary"];
+type NextStream = Calls["stream"];
+
 /** The code around each call of a transport. `next` makes the call, or one that was changed. */
 interface Layer extends Partial<Pick<Calls, "close">> {
   unary?<I extends DescMessage, O extends DescMessage>(
     call: UnaryCall<I, O>,
-    next: (call: UnaryCall<I, O>) => Promise<UnaryResponse<I, O>>,
+    next: NextUnary,
   ): Promise<UnaryResponse<I, O>>;
   stream?<I extends DescMessage, O extends DescMessage>(
     call: StreamCall<I, O>,
-    next: (call: StreamCall<I, O>) => Promise<StreamResponse<I, O>>,
+    next: NextStream,
   ): Promise<StreamResponse<I, O>>;
 }
 
@@ -58,30 +62,30 @@ export function registryOf(transport: AnyTransport): Registry | undefined {
   return registries.get(transport);
 }
 
+/** Records the types that an `Any` in the messages of a transport may hold, also for transports around it. */
+export function setRegistry(transport: ClosableTransport, registry: Registry): ClosableTransport {
+  registries.set(transport, registry);
+  return transport;
+}
+
 /** Returns a transport with a layer around its calls. By default, closing it closes the transport. */
-export function layered(
-  transport: AnyTransport,
-  { unary, stream, close }: Layer,
-  registry = registryOf(transport),
-): ClosableTransport {
+export function layered(transport: AnyTransport, { unary, stream, close }: Layer): ClosableTransport {
+  const registry = registryOf(transport);
+  const sendNextUnary: NextUnary = (call) => sendUnary(transport, call);
+  const sendNextStream: NextStream = (call) => sendStream(transport, call);
   const layer = transportOf({
-    unary: (call) =>
-      unary === undefined ? sendUnary(transport, call) : unary(call, (changed) => sendUnary(transport, changed)),
-    stream: (call) =>
-      stream === undefined ? sendStream(transport, call) : stream(call, (changed) => sendStream(transport, changed)),
+    unary: unary === undefined ? sendNextUnary : (call) => unary(call, sendNextUnary),
+    stream: stream === undefined ? sendNextStream : (call) => stream(call, sendNextStream),
     close: close ?? (async () => transport.close?.()),
   });
-  if (registry !== undefined) {
-    registries.set(layer, registry);
-  }
-  return layer;
+  return registry === undefined ? layer : setRegistry(layer, registry);
 }
 
 export function transportOf({ unary, stream, close }: Calls): ClosableTransport {
   return {
-    unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
+    unary: (method, signal, timeoutMs, header, message, contextValues = newContextValues()) =>
       unary({ method, signal, timeoutMs, header, message, contextValues }),
-    stream: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
+    stream: (method, signal, timeoutMs, header, message, contextValues = newContextValues()) =>
       stream({ method, signal, timeoutMs, header, message, contextValues }),
     close,
     [Symbol.asyncDispose]: close,

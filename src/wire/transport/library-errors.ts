@@ -146,7 +146,10 @@ function outcomeUnknown(failure: TradewireError, context: CallContext): Tradewir
 }
 
 /** Merges a call's headers into those of every call. If they must not go over plain HTTP, `exposed` is the host. */
-function withHeaders(everyCall: Endpoint["headers"], exposed: string | undefined, header: HeaderInit): Headers {
+function withHeaders(everyCall: Endpoint["headers"], exposed: string | undefined, header: HeaderInit): HeaderInit {
+  if (header === undefined) {
+    return everyCall;
+  }
   const all = new Headers(everyCall);
   const ofCall = header instanceof Headers ? header : new Headers(header);
   ofCall.forEach((value, name) => {

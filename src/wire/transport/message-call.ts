@@ -29,19 +29,28 @@ import {
 } from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
 import { type AnyCall, transportOf } from "./layered.js";
-import type { ClosableTransport } from "./transport-types.js";
+import type { ClosableTransport, HeaderInit } from "./transport-types.js";
 
-/** A call in flight whose messages are bytes, unary or streaming. */
+/**
+ * A call in flight whose messages are bytes, unary or streaming. Its state is read without promises, since each of them is a
+ * noticeable part of a small call.
+ */
 export interface MessageCall {
-  /** Waits for the response's header. Throws the error that the call failed with. */
-  header(): Promise<Headers>;
-  /**
-   * Waits for the next message; `undefined` after the last. Throws the error that the call failed with, or that of a message
-   * that cannot be decompressed.
-   */
-  read(): Promise<Uint8Array | undefined>;
+  /** Returns the response's header, once it has arrived. */
+  header(): Headers | undefined;
   /** The response's trailer; empty before the end. */
   readonly trailer: Headers;
+  /**
+   * Takes the next message; `undefined` if none has arrived. Throws the error that the call failed with, after its last
+   * message, or that of a message that cannot be decompressed.
+   */
+  take(): Uint8Array | undefined;
+  /** Returns whether the call has ended, and all of its messages were taken. */
+  isTaken(): boolean;
+  /** Returns the error that the call failed with, even if not all of its messages were taken. */
+  failure(): ConnectError | undefined;
+  /** Waits until something has arrived, or the call has ended. */
+  changed(): Promise<void>;
   /** Sends a message. Resolves to `true` when another one may be sent, or to `false` when the call has ended. */
   write(message: Uint8Array): Promise<boolean>;
   /** Ends the requests, after a last message if there is one. */
@@ -53,7 +62,7 @@ export interface MessageCall {
 }
 
 interface MessageCallOptions {
-  readonly header: Headers;
+  readonly header: HeaderInit;
   /** The call's time limit, in milliseconds, which is sent to the node. */
   readonly timeoutMs: number | undefined;
   readonly contextValues: ContextValues;
@@ -76,36 +85,35 @@ export interface MessageTransportOptions {
  * which would cost more than the rest of a call (bench group `calls`).
  */
 export function createMessageTransport({ codec, open, check, close }: MessageTransportOptions): ClosableTransport {
-  const calls = createCallRegistry(check);
+  const calls = createActiveSet<MessageCall>();
+  let stopChecks: StopTimer | undefined;
 
-  function begin({ method, signal, timeoutMs, header, contextValues }: AnyCall, onCallEnd = () => {}): MessageCall {
+  function begin({ method, signal, timeoutMs, header, contextValues }: AnyCall, onCallEnd?: () => void): MessageCall {
     if (signal?.aborted === true) {
       throw ConnectError.from(signal.reason, Code.Canceled);
     }
     const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
-    const cleanups: (() => void)[] = [];
-    const onEnd = () => {
-      for (const clean of cleanups.splice(0)) {
-        clean();
-      }
-    };
-    const call = withOpenErrors(() =>
-      open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }),
-    );
-    const cancel = (reason: ConnectError) => call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
-    cleanups.push(
-      calls.add(call),
-      onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled))),
-      onCallEnd,
-    );
-    if (limitMs !== undefined) {
-      cleanups.push(startTimer(() => cancel(deadlineError()), limitMs));
-    }
     const maxWaitMs = contextValues.get(maxWaitKey);
-    if (maxWaitMs !== undefined) {
-      const onMaxWait = () => call.mayHaveBeenSent() || call.fail(toConnectError(connectTimeoutError()));
-      cleanups.push(startTimer(onMaxWait, maxWaitMs));
-    }
+    const onEnd = () => {
+      remove();
+      stopListening();
+      stopTimer?.();
+      stopWaitTimer?.();
+      if (calls.size() === 0) {
+        stopChecks?.();
+        stopChecks = undefined;
+      }
+      onCallEnd?.();
+    };
+    const call = withOpenErrors(() => open(method, { header, timeoutMs: limitMs, contextValues, onEnd }));
+    const cancel = (reason: ConnectError) => call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
+    const onMaxWait = () => call.mayHaveBeenSent() || call.fail(toConnectError(connectTimeoutError()));
+    const remove = calls.add(call);
+    // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
+    stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
+    const stopListening = onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled)));
+    const stopTimer = limitMs === undefined ? undefined : startTimer(() => cancel(deadlineError()), limitMs);
+    const stopWaitTimer = maxWaitMs === undefined ? undefined : startTimer(onMaxWait, maxWaitMs);
     return call;
   }
 
@@ -117,14 +125,8 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       try {
         call.end(bytes);
         const response = codec.parse(method.output, await readSingleMessage(call));
-        return {
-          stream: false,
-          service: method.parent,
-          method,
-          header: await call.header(),
-          message: response,
-          trailer: call.trailer,
-        };
+        const header = call.header() ?? new Headers();
+        return { stream: false, service: method.parent, method, header, message: response, trailer: call.trailer };
       } catch (reason) {
         const error = toConnectError(reason);
         call.fail(error);
@@ -138,14 +140,9 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       const endSource = () => void source.return?.().catch(() => undefined);
       const call = begin(request, endSource);
       void sendMessages(call, codec, method.input, source);
-      return {
-        stream: true,
-        service: method.parent,
-        method,
-        header: await call.header(),
-        message: readMessages(method.output, call, codec),
-        trailer: call.trailer,
-      };
+      const header = await readHeader(call);
+      const responses = readMessages(method.output, call, codec);
+      return { stream: true, service: method.parent, method, header, message: responses, trailer: call.trailer };
     },
 
     async close() {
@@ -155,31 +152,6 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       close();
     },
   });
-}
-
-/** Returns a list of the calls in flight. While there are any, `check` is called periodically. */
-function createCallRegistry(check: () => void) {
-  const calls = createActiveSet<MessageCall>();
-  let count = 0;
-  let stopChecks: StopTimer | undefined;
-  return {
-    list: () => calls.list(),
-    /** Adds a call; returns a function to call once, which removes it. */
-    add(call: MessageCall): () => void {
-      const remove = calls.add(call);
-      // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
-      stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
-      count += 1;
-      return () => {
-        count -= 1;
-        if (count === 0) {
-          stopChecks?.();
-          stopChecks = undefined;
-        }
-        remove();
-      };
-    },
-  };
 }
 
 function withOpenErrors(open: () => MessageCall): MessageCall {
@@ -199,14 +171,35 @@ function serialize<I extends DescMessage>(codec: Codec, desc: I, message: Messag
 }
 
 async function readSingleMessage(call: MessageCall): Promise<Uint8Array> {
-  const message = await call.read();
-  if (message === undefined) {
-    throw missingMessageError();
+  let message: Uint8Array | undefined;
+  for (;;) {
+    const taken = call.take();
+    if (taken !== undefined && message !== undefined) {
+      throw extraMessageError();
+    }
+    message ??= taken;
+    if (call.isTaken()) {
+      call.take(); // Throws the error of a call that failed after its message.
+      if (message === undefined) {
+        throw missingMessageError();
+      }
+      return message;
+    }
+    if (taken === undefined) {
+      await call.changed();
+    }
   }
-  if ((await call.read()) !== undefined) {
-    throw extraMessageError();
+}
+
+async function readHeader(call: MessageCall): Promise<Headers> {
+  while (call.header() === undefined && call.failure() === undefined && !call.isTaken()) {
+    await call.changed();
   }
-  return message;
+  const failure = call.failure();
+  if (failure !== undefined) {
+    throw failure;
+  }
+  return call.header() ?? new Headers();
 }
 
 async function sendMessages<I extends DescMessage>(
@@ -231,10 +224,16 @@ function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: 
   const iterator: AsyncIterator<MessageShape<O>, undefined> = {
     async next() {
       try {
-        const bytes = await call.read();
-        return bytes === undefined
-          ? { done: true, value: undefined }
-          : { done: false, value: codec.parse(desc, bytes) };
+        for (;;) {
+          const bytes = call.take();
+          if (bytes !== undefined) {
+            return { done: false, value: codec.parse(desc, bytes) };
+          }
+          if (call.isTaken()) {
+            return { done: true, value: undefined };
+          }
+          await call.changed();
+        }
       } catch (reason) {
         const error = toConnectError(reason);
         call.fail(error);
@@ -250,27 +249,34 @@ function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: 
 }
 
 /** Wakes the readers and writers of a call when its state changes. */
-export interface ChangeSignal {
-  /** Waits for the next change. */
-  wait(): Promise<void>;
-  /** Returns whether anyone waits for a change. */
-  isAwaited(): boolean;
-  notify(): void;
-}
+export class ChangeSignal {
+  private waiting: (() => void)[] | undefined;
 
-export function createChangeSignal(): ChangeSignal {
-  let waiting: (() => void)[] = [];
-  return {
-    wait: () => new Promise((resolve) => waiting.push(resolve)),
-    isAwaited: () => waiting.length > 0,
-    notify() {
-      const resolved = waiting;
-      waiting = [];
+  /** Waits for the next change. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.waiting === undefined) {
+        this.waiting = [resolve];
+      } else {
+        this.waiting.push(resolve);
+      }
+    });
+  }
+
+  /** Returns whether anyone waits for a change. */
+  isAwaited(): boolean {
+    return this.waiting !== undefined;
+  }
+
+  notify(): void {
+    const resolved = this.waiting;
+    if (resolved !== undefined) {
+      this.waiting = undefined;
       for (const resolve of resolved) {
         resolve();
       }
-    },
-  };
+    }
+  }
 }
 
 /** Converts messages to bytes and back. */

@@ -1,4 +1,4 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { ContextValues } from "@connectrpc/connect";
 import { isSubmitting } from "../config/submitting-methods.js";
@@ -36,6 +36,10 @@ export function streamsRequests({ methodKind }: DescMethod): boolean {
  */
 export function isReadOnly(method: DescMethod): boolean {
   return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || mainVerb(method) === "GET";
+}
+
+export function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
 }
 
 export function hasSingleResponse({ methodKind }: DescMethod): boolean {

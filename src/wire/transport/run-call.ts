@@ -1,9 +1,10 @@
-import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
 import { createLinkedAbortController, runStreamingCall } from "@connectrpc/connect/protocol";
 import { startTimer } from "../../base/runtime/index.js";
-import { lazyControllerOf, onAbort } from "../../base/signal/abort.js";
+import { type LazyController, onAbort } from "../../base/signal/abort.js";
 import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";
+import { isEndUnsent } from "./library-errors.js";
 
 /**
  * The reason with which the signal of a call that has ended is aborted. All calls share it, since creating an error takes
@@ -11,18 +12,13 @@ import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js"
  */
 const CALL_ENDED = new DOMException("the call has ended", "AbortError");
 
-/** A unary call, with its request in any form. */
+/** A unary call. */
 export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
   /** Ends the call. */
   readonly signal?: AbortSignal | undefined;
   /** The time limit of the call, in milliseconds. */
   readonly timeoutMs?: number | undefined;
-  /**
-   * Whether anyone may listen to the signal of the call, which is the default. Otherwise the call needs no signal of its
-   * own if `signal` comes from `ownController`: the deadline aborts that one.
-   */
-  readonly isWatched?: boolean;
-  readonly req: Omit<UnaryRequest<I, O>, "message" | "signal"> & { readonly message: MessageInitShape<I> };
+  readonly req: Omit<UnaryRequest<I, O>, "signal">;
   /** Makes the call. */
   next(req: UnaryRequest<I, O>): Promise<UnaryResponse<I, O>>;
 }
@@ -37,15 +33,12 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
 export async function runUnary<I extends DescMessage, O extends DescMessage>({
   signal,
   timeoutMs,
-  isWatched = true,
   req,
   next,
 }: UnaryCall<I, O>): Promise<UnaryResponse<I, O>> {
-  const message = create(req.method.input, req.message);
-  const shared = isWatched ? undefined : lazyControllerOf(signal);
-  const abort = shared ?? new AbortController();
+  const abort = new AbortController();
   const abortCall = () => abort.abort(signal?.reason);
-  const stopListening = shared === undefined ? onAbort(signal, abortCall) : undefined;
+  const stopListening = onAbort(signal, abortCall);
   if (signal?.aborted === true) {
     abortCall();
   }
@@ -53,34 +46,48 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>({
   const stopTimer = timeoutMs === undefined ? undefined : startTimer(onDeadline, timeoutMs);
   const end = (reason: unknown) => {
     stopTimer?.();
-    stopListening?.();
-    if (shared === undefined) {
-      abort.abort(reason);
-    }
+    stopListening();
+    abort.abort(reason);
   };
   try {
-    // To spread the request here would cost more than the rest of this function.
-    const { service, method, requestMethod, url, header, contextValues } = req;
-    const request = {
-      stream: false,
-      service,
-      method,
-      requestMethod,
-      url,
-      signal: abort.signal,
-      header,
-      contextValues,
-      message,
-    } as const;
-    const response = await next(request);
+    const response = await next({ ...req, signal: abort.signal });
     end(CALL_ENDED);
     return response;
   } catch (reason) {
-    const { aborted, reason: abortReason } = abort.signal;
-    const error = aborted ? ConnectError.from(abortReason, Code.Canceled) : ConnectError.from(reason);
+    const error = endOf(abort.signal, reason);
     end(error);
     throw error;
   }
+}
+
+/**
+ * Runs a unary call whose signal nobody listens to but this library, so that it needs none of its own: the deadline aborts that
+ * of its controller.
+ *
+ * @throws ConnectError as {@link runUnary}
+ */
+export async function runUnwatched<T>(
+  controller: LazyController,
+  timeoutMs: number | undefined,
+  run: () => Promise<T>,
+): Promise<T> {
+  const onDeadline = () => controller.abort(deadlineError());
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(onDeadline, timeoutMs);
+  try {
+    return await run();
+  } catch (reason) {
+    throw endOf(controller.signal, reason);
+  } finally {
+    stopTimer?.();
+  }
+}
+
+/** Returns the error of a call that has failed: the reason of its signal, unless its own says more. */
+function endOf(signal: AbortSignal, reason: unknown): unknown {
+  if (isEndUnsent(reason)) {
+    return reason;
+  }
+  return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : ConnectError.from(reason);
 }
 
 type StreamingCall<I extends DescMessage, O extends DescMessage> = Parameters<typeof runStreamingCall<I, O>>[0];

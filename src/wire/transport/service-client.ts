@@ -1,4 +1,6 @@
 import {
+  create,
+  type DescMessage,
   type DescMethod,
   type DescMethodBiDiStreaming,
   type DescMethodClientStreaming,
@@ -6,9 +8,16 @@ import {
   type DescMethodUnary,
   type DescService,
   isMessage,
+  type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
+import {
+  type Client,
+  createClient,
+  createContextValues,
+  type Transport,
+  type UnaryResponse,
+} from "@connectrpc/connect";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { RequestError } from "../../base/errors/index.js";
 import { invalidTypeError } from "../../base/input/assert.js";
@@ -23,7 +32,7 @@ import { repeatabilityKey, withOwnContextValue } from "./call-context.js";
 import { registryOf } from "./layered.js";
 import { throwingOurErrors } from "./library-errors.js";
 import { handleStream } from "./message-streams.js";
-import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
+import { hasSingleResponse, isUnary, methodName, streamsRequests } from "./method.js";
 
 /**
  * A client of a service, with a function for each method, as Connect's, whose calls have {@link ServiceCallOptions} and accept the
@@ -70,14 +79,49 @@ export function createServiceClient(
     },
   });
   for (const method of service.methods) {
+    const write = writingJson(method.output, registryOf(transport));
     const call: unknown = Reflect.get(client, method.localName);
-    if (isCall(call)) {
-      const write = writingJson(method.output, registryOf(transport));
+    if (isUnary(method)) {
+      Reflect.set(client, method.localName, unaryCall(method, transport, write, failing));
+    } else if (isCall(call)) {
       const ending = hasSingleResponse(method) ? withWrittenJson(call, write) : withEndOnReturn(call, write);
       Reflect.set(client, method.localName, withInputChecks(method, ending, failing));
     }
   }
   return client;
+}
+
+/**
+ * Returns the function of a unary method. It is one function, which calls nothing before it records its caller: the deeper the
+ * stack is then, the more of it would be recorded.
+ */
+function unaryCall(method: DescMethodUnary, transport: Transport, write: WriteJson, failing: CallErrorMapper): Call {
+  return async (request, givenOptions) => {
+    let options: ServiceCallOptions | undefined;
+    try {
+      options = snapshot(givenOptions);
+      validateServiceOptions(options);
+    } catch (reason) {
+      return failing(method, undefined)(reason);
+    }
+    const fail = failing(method, options?.signal);
+    let response: UnaryResponse;
+    try {
+      const { signal, timeoutMs, headers, contextValues } = withRepeatability(method, options);
+      const message = readRequest(method.input, request);
+      response = await transport.unary(method, signal, timeoutMs, headers, message, contextValues);
+    } catch (reason) {
+      return fail(reason);
+    }
+    options?.onHeader?.(response.header);
+    options?.onTrailer?.(response.trailer);
+    return write(response.message);
+  };
+}
+
+/** Reads a request once, which may be anything in plain JavaScript. */
+function readRequest(input: DescMessage, request: unknown): Message {
+  return create(input, request === undefined ? undefined : parseMessageInit(input, snapshotData(request)));
 }
 
 type Call = (request: unknown, options?: ServiceCallOptions) => unknown;
@@ -90,7 +134,7 @@ function isCall(call: unknown): call is Call {
 function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMapper): Call {
   const { methodKind, input } = method;
   const hasSingleRequest = methodKind === "unary" || methodKind === "server_streaming";
-  const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, snapshotData(request)));
+  const read = (request: unknown) => readRequest(input, request);
   return (request, givenOptions) => {
     try {
       const options = snapshot(givenOptions);

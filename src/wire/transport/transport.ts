@@ -21,13 +21,13 @@ import {
 import { readConfig, transportName } from "../config/config-schema.js";
 import { knownTypes } from "../json/any.js";
 import { type Hooks, isolateHooks, withHooks } from "./hooks.js";
-import { layered } from "./layered.js";
+import { layered, setRegistry } from "./layered.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
 import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
 import { withHeaderFunction } from "./layers/header-function.js";
 import { createPace, type Pace, paced } from "./layers/rate-limit.js";
-import { retryInterceptor } from "./layers/retry.js";
+import { retrying } from "./layers/retry.js";
 import { idleLimited, limited } from "./layers/timeouts.js";
 import { callError, withOurErrors } from "./library-errors.js";
 import { isReadOnly, methodName } from "./method.js";
@@ -130,13 +130,12 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
   });
   startLoading(opened);
 
-  /** Calls the transport, unless it was closed. */
-  async function call<T>(send: (transport: ClosableTransport) => Promise<T>): Promise<T> {
-    const transport = current ?? (await opened());
+  /** Returns the transport, unless it was closed: at once if it is loaded. */
+  function opening(): ClosableTransport | Promise<ClosableTransport> {
     if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
-    return send(transport);
+    return current ?? opened().then(opening);
   }
 
   const close = async () => {
@@ -144,8 +143,14 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
     await current?.close();
   };
   return {
-    unary: (...given) => call((transport) => transport.unary(...given)),
-    stream: (...given) => call((transport) => transport.stream(...given)),
+    async unary(...call) {
+      const transport = opening();
+      return (transport instanceof Promise ? await transport : transport).unary(...call);
+    },
+    async stream(...call) {
+      const transport = opening();
+      return (transport instanceof Promise ? await transport : transport).stream(...call);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -193,20 +198,23 @@ function composeTransport(
   const endpoint = mainEndpoint(config);
   const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
   const nodes = openNodes(open, config, isolated, types);
-  const withDeadline = limited(overNodes(nodes, config, isolated, gateOf), {
+  const withDeadline = limited(retrying(overNodes(nodes, config, isolated, gateOf), retry, isolated), {
     url: endpoint.url,
     timeouts,
-    interceptors: [...interceptors.map(markInterceptorErrors), retryInterceptor(retry, isolated)],
+    interceptors: interceptors.map(markInterceptorErrors),
     isWatched: interceptors.length > 0 || hooks !== undefined,
   });
   const transport = withRequestErrors(withDeadline);
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
-  return layered(
-    closing(observed, endpoint.name, createLazyController),
-    { unary: (call, next) => next({ ...call, header: snapshot(call.header), message: snapshotData(call.message) }) },
-    types,
-  );
+  return setRegistry(closing(observed, endpoint.name, createLazyController), types);
+}
+
+/** Returns a transport that reads its unary requests once, before anything else, because a caller may change them. */
+export function readingOnce(transport: ClosableTransport): ClosableTransport {
+  return layered(transport, {
+    unary: (call, next) => next({ ...call, header: snapshot(call.header), message: snapshotData(call.message) }),
+  });
 }
 
 /**
@@ -316,7 +324,7 @@ export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "co
  */
 export function createRestTransport(options: RestTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: rest } = splitOptions(options);
-  return composeTransport(openRest, readConfig({ ...shared, transport: "rest", rest }), observed);
+  return readingOnce(composeTransport(openRest, readConfig({ ...shared, transport: "rest", rest }), observed));
 }
 
 /**
@@ -333,7 +341,7 @@ export function createRestTransport(options: RestTransportOptions): ClosableTran
  */
 export function createGrpcTransport(options: GrpcTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: grpc } = splitOptions(options);
-  return composeTransport(openGrpc, readConfig({ ...shared, transport: "grpc", grpc }), observed);
+  return readingOnce(composeTransport(openGrpc, readConfig({ ...shared, transport: "grpc", grpc }), observed));
 }
 
 /**
@@ -350,7 +358,7 @@ export function createGrpcTransport(options: GrpcTransportOptions): ClosableTran
  */
 export function createGrpcJsTransport(options: GrpcJsTransportOptions): ClosableTransport {
   const { shared, observed, endpoint: grpc } = splitOptions(options);
-  return composeTransport(openGrpcJs, readConfig({ ...shared, transport: "grpc-js", grpc }), observed);
+  return readingOnce(composeTransport(openGrpcJs, readConfig({ ...shared, transport: "grpc-js", grpc }), observed));
 }
 
 /** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */

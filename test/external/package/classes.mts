@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { createClient, NodeError, Code as OurCode } from "tradewire";
 import { datanodeApiV2, TradingDataService } from "tradewire/api";
-import { createRestTransport, fallback, limited, retryInterceptor } from "tradewire/transport";
+import { createRestTransport, fallback, limited, retrying } from "tradewire/transport";
 
 const { GetOrderRequestSchema } = datanodeApiV2;
 const url = "http://127.0.0.1:1";
@@ -24,9 +24,8 @@ const observe: Interceptor = (next) => async (request) => {
     throw error;
   }
 };
-const retry: Interceptor = retryInterceptor({ tries: 1, baseMs: 1, maxMs: 1 });
 const registry = createRegistry(GetOrderRequestSchema);
-const client = createClient({ grpc: { url } }, { interceptors: [observe, retry], registry });
+const client = createClient({ grpc: { url } }, { interceptors: [observe], registry });
 const init: MessageInitShape<typeof GetOrderRequestSchema> = { orderId: "" };
 const request = fromBinary(GetOrderRequestSchema, toBinary(GetOrderRequestSchema, create(GetOrderRequestSchema, init)));
 await client.service(TradingDataService).getOrder(request);
@@ -35,7 +34,10 @@ await createConnectClient(TradingDataService, client.transport).getOrder(request
 const rest = createRestTransport({ url, interceptors: [observe] });
 const own = createRouterTransport(({ service }) => service(TradingDataService, {}));
 const either = fallback([
-  { name: "own", transport: limited(own, { url, timeouts: { callMs: 1 }, interceptors: [retry] }) },
+  {
+    name: "own",
+    transport: limited(retrying(own, { tries: 1, baseMs: 1, maxMs: 1 }), { url, timeouts: { callMs: 1 } }),
+  },
   { name: "rest", transport: rest },
 ]);
 const { order } = await createConnectClient(TradingDataService, either).getOrder(request);

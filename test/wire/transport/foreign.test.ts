@@ -37,7 +37,7 @@ import {
   limited,
   paced,
   type RestTransportOptions,
-  retryInterceptor,
+  retrying,
   withHooks,
   withOurErrors,
 } from "tradewire/transport";
@@ -653,12 +653,10 @@ describe("the transports", () => {
         names.push(from, to);
       },
     };
-    const retries = retryInterceptor({ tries: 2, baseMs: 1, maxMs: 1 });
     const transport = withHooks(
-      limited(fallback(members, { hooks }), {
+      limited(retrying(fallback(members, { hooks }), { tries: 2, baseMs: 1, maxMs: 1 }), {
         url: server.url,
         timeouts: { callMs: 6000 },
-        interceptors: [retries],
       }),
       { name: "library", url: server.url },
       hooks,

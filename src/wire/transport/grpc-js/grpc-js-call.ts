@@ -4,7 +4,7 @@ import { type Channel, type Metadata, type StatusObject, status as statusCode } 
 import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../../base/errors/call-errors.js";
 import { brokenAnswerError, CallError } from "../call-failure.js";
 import { foreignTypeOf } from "../grpc-headers.js";
-import { createChangeSignal, type MessageCall } from "../message-call.js";
+import { ChangeSignal, type MessageCall } from "../message-call.js";
 import { statusError, toHeaders } from "./grpc-js-status.js";
 
 type RawCall = ReturnType<Channel["createCall"]>;
@@ -28,7 +28,7 @@ export function startGrpcJsCall(
   onReceive: () => void,
   explain: (error: ConnectError) => ConnectError = (error) => error,
 ): Omit<MessageCall, "mayHaveBeenSent"> {
-  const change = createChangeSignal();
+  const change = new ChangeSignal();
   const trailer = new Headers();
   let state: CallState = { kind: "waiting" };
   /** The message that has arrived and that nobody has read. */
@@ -81,41 +81,29 @@ export function startGrpcJsCall(
   });
   raw.startRead(); // Until the first read, grpc-js would buffer all messages that arrive.
 
+  const failure = () => (state.kind === "failed" ? state.error : undefined);
   return {
     trailer,
 
-    async header() {
-      for (;;) {
-        switch (state.kind) {
-          case "failed":
-            throw state.error;
-          case "responding":
-          case "succeeded":
-            return state.header;
-          default:
-            await change.wait();
-        }
+    header: () => (state.kind === "responding" || state.kind === "succeeded" ? state.header : undefined),
+
+    take() {
+      const message = unread;
+      if (message !== undefined) {
+        unread = undefined;
+        raw.startRead();
+        return message;
       }
+      const error = failure();
+      if (error !== undefined) {
+        throw error;
+      }
+      return undefined;
     },
 
-    async read() {
-      for (;;) {
-        if (unread !== undefined) {
-          const message = unread;
-          unread = undefined;
-          raw.startRead();
-          return message;
-        }
-        switch (state.kind) {
-          case "failed":
-            throw state.error;
-          case "succeeded":
-            return undefined;
-          default:
-            await change.wait();
-        }
-      }
-    },
+    isTaken: () => hasEnded() && unread === undefined,
+    failure,
+    changed: () => change.wait(),
 
     async write(bytes) {
       let isSent = false;

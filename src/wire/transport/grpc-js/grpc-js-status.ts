@@ -6,6 +6,7 @@ import { RequestError } from "../../../base/errors/index.js";
 import { markConnecting } from "../../../base/errors/network-failure.js";
 import { tryDecode } from "../../../base/input/decode.js";
 import { addFacts, brokenAnswerError, CallError, deadlineError, unsentError } from "../call-failure.js";
+import type { HeaderInit } from "../transport-types.js";
 
 const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded message/;
 
@@ -185,9 +186,9 @@ const CONNECTION_HEADERS = new Set([
  *
  * @throws {@link RequestError} if a value has characters other than printable ASCII
  */
-export function toMetadata(headers: Headers): Metadata {
+export function toMetadata(headers: HeaderInit): Metadata {
   const metadata = new Metadata();
-  for (const [key, value] of headers) {
+  for (const [key, value] of headers === undefined ? [] : new Headers(headers)) {
     if (CONNECTION_HEADERS.has(key)) {
       continue;
     }

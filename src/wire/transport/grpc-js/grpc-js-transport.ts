@@ -1,3 +1,4 @@
+import type { ClientHttp2Stream } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Channel, type ChannelOptions, compressionAlgorithms, connectivityState } from "@grpc/grpc-js";
 import { connectTimeoutError } from "../../../base/errors/network-failure.js";
@@ -51,6 +52,7 @@ export function createRawGrpcJsTransport(
   const openChannel = channelOpener(config, path, options.maxMessageBytes);
   const liveness = createLivenessCheck(config.keepaliveMs);
   const callsInFlight = createActiveSet<RawCall>();
+  const limitedStreams = new WeakSet<ClientHttp2Stream>();
   let current: OpenChannel = { channel: openChannel(), calls: 0 };
   let receivedAt = Number.NEGATIVE_INFINITY;
   /** When the latest call ended, by `monotonicMs()`. */
@@ -115,7 +117,10 @@ export function createRawGrpcJsTransport(
     check() {
       for (const raw of callsInFlight.list()) {
         const stream = streamOf(raw);
-        stream && limitInterimResponses(stream); // While only these have arrived, grpc-js exposes no stream.
+        if (stream !== undefined && !limitedStreams.has(stream)) {
+          limitedStreams.add(stream);
+          limitInterimResponses(stream); // While only these have arrived, grpc-js exposes no stream.
+        }
       }
       liveness.check(callsInFlight.list().flatMap((raw) => sessionOf(raw) ?? []));
     },

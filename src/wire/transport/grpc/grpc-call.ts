@@ -22,8 +22,9 @@ import { decodeMessage } from "../../json/envelope.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
 import { foreignTypeOf } from "../grpc-headers.js";
 import { limitInterimResponses } from "../http2-liveness.js";
-import { createChangeSignal, type MessageCall } from "../message-call.js";
-import { createFrameReader, FRAME_HEADER_SIZE, type Frame, writeFrame } from "./frames.js";
+import { ChangeSignal, type MessageCall } from "../message-call.js";
+import { FRAME_HEADER_SIZE, type Frame, FrameReader, writeFrame } from "./frames.js";
+import type { StreamOwner } from "./http2-sessions.js";
 
 /** The size of the frames that are buffered before they are read, in bytes. Beyond it, the stream is paused. */
 const HIGH_WATER_MARK = 64 * 1024;
@@ -33,9 +34,11 @@ const MAX_ATTEMPTS = 5;
 
 /** Options of a gRPC call. */
 export interface GrpcCallOptions {
-  /** Opens the stream, unless `isWanted` returns `false` by then. */
-  open(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
+  /** Opens the stream: at once if a connection is ready. */
+  open(headers: OutgoingHttpHeaders, owner: StreamOwner): ClientHttp2Stream | Promise<ClientHttp2Stream>;
   readonly headers: OutgoingHttpHeaders;
+  /** Called directly before the call is sent, as to connect may have taken long. The call fails with what it returns. */
+  beforeSend(): Error | undefined;
   /** The maximum size of a message, in bytes: both as it travels and decompressed. */
   readonly maxMessageBytes: number;
   /** The compression of the requests. */
@@ -60,219 +63,304 @@ type CallState =
       readonly isRead: boolean;
     };
 
-interface Response {
-  header: Headers | undefined;
-  readonly trailer: Headers;
-  /** Whether a body or a trailer has arrived, so that the header does not hold the status. */
-  isContinued: boolean;
-  /** Whether bytes of a body have arrived. */
-  hasBody: boolean;
-  /** Whether the server has ended the response, in a header or a trailer. A reset after it loses nothing. */
-  isComplete: boolean;
-}
-
 /** Starts a gRPC call over HTTP/2. Messages that arrived before a failure are delivered first. */
 export function startGrpcCall(options: GrpcCallOptions): MessageCall {
-  const { open, headers, maxMessageBytes, compression, onReceive, onEnd } = options;
-  const response: Response = {
-    header: undefined,
-    trailer: new Headers(),
-    isContinued: false,
-    hasBody: false,
-    isComplete: false,
-  };
-  const buffer = createFrameBuffer();
-  const change = createChangeSignal();
-  const frames = createFrameReader(maxMessageBytes, (frame) => {
-    buffer.push(frame);
-    if (change.isAwaited()) {
-      change.notify();
-    } else if (buffer.isFull()) {
-      streamOf(state)?.pause();
-    }
-  });
-  let state = opening(1);
+  const call = new GrpcCall(options);
+  call.openStream(1);
+  return call;
+}
 
-  function opening(attempt: number): CallState {
-    const opened = open(headers, () => state.kind !== "ended").then(onOpen, (reason) => end(toConnectError(reason)));
-    return { kind: "opening", attempt, opened };
+/** A call over HTTP/2: a class, since a closure for each method of each call would take a tenth of a small call. */
+class GrpcCall implements MessageCall {
+  readonly trailer = new Headers();
+  private readonly options: GrpcCallOptions;
+  private state: CallState = { kind: "opening", attempt: 0, opened: Promise.resolve() };
+  private readonly frames: FrameReader;
+  private readonly buffer = new FrameBuffer();
+  private readonly change = new ChangeSignal();
+  private responseHeader: Headers | undefined;
+  /** Whether a body or a trailer has arrived, so that the header does not hold the status. */
+  private isContinued = false;
+  /** Whether bytes of a body have arrived. */
+  private hasBody = false;
+  /** Whether the server has ended the response, in a header or a trailer. A reset after it loses nothing. */
+  private isComplete = false;
+
+  constructor(options: GrpcCallOptions) {
+    this.options = options;
+    this.frames = new FrameReader(options.maxMessageBytes, this);
   }
 
-  function onOpen(stream: ClientHttp2Stream): void {
-    if (state.kind !== "opening") {
-      stream.close(constants.NGHTTP2_CANCEL); // The call ended at the moment at which the stream was opened.
-      return;
+  onFrame(frame: Frame): void {
+    this.buffer.push(frame);
+    if (this.change.isAwaited()) {
+      this.change.notify();
+    } else if (this.buffer.isFull()) {
+      streamOf(this.state)?.pause();
     }
-    const { attempt } = state;
-    state = { kind: "open", attempt, stream };
-    whenNeverSent(stream, () => {
-      if (state.kind === "open" && attempt < MAX_ATTEMPTS) {
-        state = opening(attempt + 1);
+  }
+
+  openStream(attempt: number): void {
+    const { open, headers } = this.options;
+    const fail = (reason: unknown) => this.endWith(toConnectError(reason));
+    try {
+      const stream = open(headers, this);
+      if (stream instanceof Promise) {
+        this.state = { kind: "opening", attempt, opened: stream.then((opened) => this.onOpen(opened), fail) };
+      } else {
+        this.state = { kind: "open", attempt, stream };
+        this.listen(stream);
       }
-    });
-    listen(stream, {
-      onReceive: () => onReceive(stream),
-      onHeader,
-      onData,
-      onTrailer(fields) {
-        addFields(response.trailer, fields);
-        response.isContinued = true;
-        response.isComplete = true;
-      },
-      onEnd() {
+    } catch (reason) {
+      fail(reason);
+    }
+  }
+
+  isWanted(): boolean {
+    const outdated = this.options.beforeSend();
+    if (outdated !== undefined) {
+      throw outdated;
+    }
+    return this.state.kind !== "ended";
+  }
+
+  private onOpen(stream: ClientHttp2Stream): void {
+    if (this.state.kind === "opening") {
+      this.state = { kind: "open", attempt: this.state.attempt, stream };
+      this.listen(stream);
+    } else {
+      stream.on("error", () => undefined);
+      cancel(stream); // The call ended at the moment at which the stream was opened.
+    }
+  }
+
+  private listen(stream: ClientHttp2Stream): void {
+    const { session } = stream;
+    limitInterimResponses(stream);
+    stream
+      .on("frameError", (type) => {
+        // The server's GOAWAY was read before the stream's first frame was sent, so the stream is never sent. A header that is
+        // too large cannot be sent either, but then the session has not ended.
+        const isNeverSent = type === HEADERS_FRAME && session?.closed === true;
+        if (isNeverSent && this.state.kind === "open" && this.state.attempt < MAX_ATTEMPTS) {
+          this.openStream(this.state.attempt + 1);
+        }
+      })
+      .on("response", (fields, flags) => {
+        this.options.onReceive(stream);
+        this.onHeader(fields, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
+      })
+      .on("data", (bytes: Uint8Array) => {
+        this.options.onReceive(stream);
+        this.onData(bytes);
+      })
+      .on("trailers", (fields) => {
+        this.options.onReceive(stream);
+        addFields(this.trailer, fields);
+        this.isContinued = true;
+        this.isComplete = true;
+      })
+      .on("end", () => {
         // A stream that was reset, or whose connection was lost, ends like any other. The reason is known when it closes.
         const isConnected = stream.session?.destroyed === false;
-        if (response.isComplete || (response.header !== undefined && !isReset(stream) && isConnected)) {
-          endWithStatus();
+        if (this.isComplete || (this.responseHeader !== undefined && !isReset(stream) && isConnected)) {
+          this.endWithStatus();
         }
-      },
-      onClose(reason) {
-        if (!response.isComplete && (reason !== undefined || isReset(stream))) {
-          end(streamError(stream, reason));
-        }
-        endWithStatus();
-      },
-      isCurrent: () => streamOf(state) === stream,
-    });
+      })
+      .on("error", (reason) => this.onClose(stream, reason));
   }
 
-  function onHeader(fields: ResponseFields, isLast: boolean): void {
+  /** Called when a stream has closed, with its error if there was one. It may be called twice. */
+  onClose(stream: ClientHttp2Stream, reason?: Error): void {
+    if (streamOf(this.state) !== stream) {
+      return;
+    }
+    // Node emits nothing of what it still holds of a lost stream, so that is read here.
+    if (stream.readableLength > 0) {
+      stream.removeAllListeners("data");
+      for (let bytes: unknown = stream.read(); isBytes(bytes); bytes = stream.read()) {
+        this.onData(bytes);
+      }
+    }
+    if (!this.isComplete && (reason !== undefined || isReset(stream))) {
+      this.endWith(streamError(stream, reason));
+    }
+    this.endWithStatus();
+  }
+
+  private onHeader(fields: ResponseFields, isLast: boolean): void {
     try {
-      response.header = readHeader(fields);
+      this.responseHeader = readHeader(fields);
     } catch (reason) {
-      end(ConnectError.from(reason));
+      this.endWith(ConnectError.from(reason));
     }
     if (isLast) {
-      response.isComplete = true;
-      endWithStatus();
+      this.isComplete = true;
+      this.endWithStatus();
     }
-    change.notify();
+    this.change.notify();
   }
 
-  function onData(bytes: Uint8Array): void {
-    response.isContinued = true;
-    response.hasBody ||= bytes.length > 0;
-    if (state.kind === "ended") {
+  private onData(bytes: Uint8Array): void {
+    this.isContinued = true;
+    this.hasBody ||= bytes.length > 0;
+    if (this.state.kind === "ended") {
       return;
     }
     try {
-      frames.push(bytes);
+      this.frames.push(bytes);
     } catch (reason) {
-      end(ConnectError.from(reason));
+      this.endWith(ConnectError.from(reason));
     }
   }
 
   /** Ends the call with the status that the response holds, or lacks. */
-  function endWithStatus(): void {
-    if (state.kind !== "ended") {
-      const error = errorIn(response);
-      end(error === undefined && frames.isInside ? brokenAnswerError(TRUNCATED_RESPONSE) : error);
+  private endWithStatus(): void {
+    if (this.state.kind !== "ended") {
+      const error = this.statusError();
+      this.endWith(error === undefined && this.frames.isInside() ? brokenAnswerError(TRUNCATED_RESPONSE) : error);
     }
   }
 
-  function end(error?: ConnectError): void {
-    if (state.kind === "ended") {
+  /**
+   * Returns the error in a response that has ended; `undefined` if the call has succeeded. The status is in the trailer, or
+   * in the header if nothing follows it. A status in a header that precedes a body says nothing about the call.
+   */
+  private statusError(): ConnectError | undefined {
+    const status = this.isContinued ? this.trailer : this.responseHeader;
+    if (status === undefined || !status.has(STATUS)) {
+      return new CallError({ kind: "missing status" });
+    }
+    const error = findTrailerError(status);
+    if (error !== undefined && this.isContinued) {
+      this.responseHeader?.forEach((value, name) => {
+        error.metadata.append(name, value);
+      });
+    }
+    return error === undefined || this.hasBody ? error : addFacts(error, { isNodeStatus: true });
+  }
+
+  private endWith(error: ConnectError | undefined): void {
+    if (this.state.kind === "ended") {
       return;
     }
-    const stream = streamOf(state);
-    state = { kind: "ended", error, stream, isRead: false };
+    const stream = streamOf(this.state);
+    this.state = { kind: "ended", error, stream, isRead: false };
     if (error !== undefined || stream?.writableFinished === false) {
-      stream?.close(constants.NGHTTP2_CANCEL);
+      cancel(stream);
     }
-    change.notify();
+    this.change.notify();
   }
 
   /** Returns the call's end to its reader: the error, or `undefined` if it succeeded or continues. */
-  function readEnd(): ConnectError | undefined {
-    if (state.kind !== "ended") {
+  private readEnd(): ConnectError | undefined {
+    if (this.state.kind !== "ended") {
       return undefined;
     }
-    if (!state.isRead) {
-      state = { ...state, isRead: true };
-      onEnd();
+    if (!this.state.isRead) {
+      this.state = { ...this.state, isRead: true };
+      this.options.onEnd();
     }
-    return state.error;
+    return this.state.error;
   }
 
-  /** Writes to the stream, and again if the stream was never sent. Resolves to whether the call continues. */
-  async function send(write: (stream: ClientHttp2Stream, done: () => void) => void): Promise<boolean> {
-    for (;;) {
-      if (state.kind === "opening") {
-        await state.opened;
+  /**
+   * Sends a frame, or the end of the requests with a last one, and again if the stream was never sent. `done` gets whether
+   * the call continues.
+   */
+  private send(frame: Uint8Array | undefined, isLast: boolean, done?: (continues: boolean) => void): void {
+    if (this.state.kind === "opening") {
+      void this.state.opened.then(() => this.send(frame, isLast, done));
+      return;
+    }
+    const stream = writableOf(this.state);
+    if (stream === undefined) {
+      done?.(false);
+      return;
+    }
+    const onSent = () => {
+      if (streamOf(this.state) === stream) {
+        done?.(this.state.kind !== "ended");
+      } else {
+        this.send(frame, isLast, done);
       }
-      const stream = writableOf(state);
-      if (stream === undefined) {
-        return false;
-      }
-      await new Promise<void>((resolve) => write(stream, resolve));
-      if (streamOf(state) === stream) {
-        return state.kind !== "ended";
-      }
+    };
+    if (isLast) {
+      stream.end(frame, onSent);
+    } else {
+      stream.write(frame, onSent);
     }
   }
 
-  function frameOf(message: Uint8Array): Uint8Array {
-    return writeFrame(compression === GZIP ? compress(message) : { isCompressed: false, bytes: message });
+  private frameOf(message: Uint8Array): Uint8Array {
+    return writeFrame(this.options.compression === GZIP ? compress(message) : { isCompressed: false, bytes: message });
   }
 
-  return {
-    trailer: response.trailer,
+  header(): Headers | undefined {
+    return this.responseHeader;
+  }
 
-    async header() {
-      while (response.header === undefined && state.kind !== "ended") {
-        await change.wait();
-      }
-      if (state.kind === "ended" && state.error !== undefined) {
-        const { error } = state;
-        readEnd();
+  take(): Uint8Array | undefined {
+    const frame = this.buffer.shift();
+    if (frame === undefined) {
+      const error = this.readEnd();
+      if (error !== undefined) {
         throw error;
       }
-      return response.header ?? new Headers();
-    },
+      return undefined;
+    }
+    const stream = streamOf(this.state);
+    if (!this.buffer.isFull() && stream?.isPaused() === true) {
+      stream.resume();
+    }
+    // Only what is read is decompressed, so the buffer holds no more than what has arrived.
+    return frame.isCompressed
+      ? decompress(frame.bytes, this.responseHeader?.get("grpc-encoding") ?? null, this.options.maxMessageBytes)
+      : frame.bytes;
+  }
 
-    async read() {
-      for (;;) {
-        const frame = buffer.shift();
-        if (frame !== undefined) {
-          const stream = streamOf(state);
-          if (!buffer.isFull() && stream?.isPaused() === true) {
-            stream.resume();
-          }
-          // Only what is read is decompressed, so the buffer holds no more than what has arrived.
-          return decompress(frame, response.header?.get("grpc-encoding") ?? null, maxMessageBytes);
-        }
-        if (state.kind === "ended") {
-          const error = readEnd();
-          if (error !== undefined) {
-            throw error;
-          }
-          return undefined;
-        }
-        await change.wait();
-      }
-    },
+  isTaken(): boolean {
+    return this.state.kind === "ended" && this.buffer.isEmpty();
+  }
 
-    write: (message) => send((stream, done) => stream.write(frameOf(message), done)),
+  failure(): ConnectError | undefined {
+    return this.state.kind === "ended" && this.state.error !== undefined ? this.readEnd() : undefined;
+  }
 
-    end(message) {
-      void send((stream, done) => stream.end(message === undefined ? undefined : frameOf(message), done));
-    },
+  changed(): Promise<void> {
+    return this.change.wait();
+  }
 
-    // What ends while it is opened is never sent, or reset before its message.
-    mayHaveBeenSent: () => state.kind !== "opening",
+  write(message: Uint8Array): Promise<boolean> {
+    return new Promise((resolve) => this.send(this.frameOf(message), false, resolve));
+  }
 
-    fail(error) {
-      end(error);
-      if (state.kind !== "ended" || state.isRead) {
-        return;
-      }
-      state = { ...state, error };
-      buffer.clear();
-      state.stream?.close(constants.NGHTTP2_CANCEL); // Otherwise the unread rest of a response would hold it and its connection forever.
-      readEnd();
-      change.notify();
-    },
-  };
+  end(message?: Uint8Array): void {
+    this.send(message && this.frameOf(message), true);
+  }
+
+  /** What ends while it is opened is never sent, or reset before its message. */
+  mayHaveBeenSent(): boolean {
+    return this.state.kind !== "opening";
+  }
+
+  fail(error: ConnectError): void {
+    this.endWith(error);
+    if (this.state.kind !== "ended" || this.state.isRead) {
+      return;
+    }
+    this.state = { ...this.state, error };
+    this.buffer.clear();
+    cancel(this.state.stream); // Otherwise the unread rest of a response would hold it and its connection forever.
+    this.readEnd();
+    this.change.notify();
+  }
+}
+
+/** Cancels a stream. One that waits for the server's limit would wait on if it were only closed. */
+function cancel(stream: ClientHttp2Stream | undefined): void {
+  stream?.close(constants.NGHTTP2_CANCEL);
+  stream?.destroy();
 }
 
 /** Returns the stream of a call; `undefined` while it is being opened, or if none was. */
@@ -285,100 +373,49 @@ function writableOf(state: CallState): ClientHttp2Stream | undefined {
   return state.kind === "open" && state.stream.writable ? state.stream : undefined;
 }
 
-/** Returns a buffer of messages that have arrived and that nobody has read. */
-function createFrameBuffer() {
-  let frames: Frame[] = [];
-  let taken = 0;
-  let bytes = 0;
-  return {
-    push(frame: Frame): void {
-      frames.push(frame);
-      bytes += FRAME_HEADER_SIZE + frame.bytes.length; // An empty message takes space too.
-    },
-    shift(): Frame | undefined {
-      const frame = frames[taken];
-      if (frame === undefined) {
-        return undefined;
-      }
-      taken += 1;
-      bytes -= FRAME_HEADER_SIZE + frame.bytes.length;
-      if (taken === frames.length) {
-        frames = [];
-        taken = 0;
-      }
-      return frame;
-    },
-    isFull: () => bytes >= HIGH_WATER_MARK,
-    clear(): void {
-      frames = [];
-      taken = 0;
-      bytes = 0;
-    },
-  };
+/** Messages that have arrived and that nobody has read. */
+class FrameBuffer {
+  private frames: Frame[] = [];
+  private taken = 0;
+  private bytes = 0;
+
+  push(frame: Frame): void {
+    this.frames.push(frame);
+    this.bytes += FRAME_HEADER_SIZE + frame.bytes.length; // An empty message takes space too.
+  }
+
+  shift(): Frame | undefined {
+    const frame = this.frames[this.taken];
+    if (frame === undefined) {
+      return undefined;
+    }
+    this.taken += 1;
+    this.bytes -= FRAME_HEADER_SIZE + frame.bytes.length;
+    if (this.taken === this.frames.length) {
+      this.clear();
+    }
+    return frame;
+  }
+
+  isFull(): boolean {
+    return this.bytes >= HIGH_WATER_MARK;
+  }
+
+  isEmpty(): boolean {
+    return this.frames.length === 0;
+  }
+
+  clear(): void {
+    this.frames = [];
+    this.taken = 0;
+    this.bytes = 0;
+  }
 }
 
 type ResponseFields = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
-interface StreamListener {
-  /** Called before each of the others, whenever bytes arrive. */
-  onReceive(): void;
-  onHeader(fields: ResponseFields, isLast: boolean): void;
-  onData(bytes: Uint8Array): void;
-  onTrailer(fields: IncomingHttpHeaders): void;
-  /** Called when all data was read, also if the stream was reset. */
-  onEnd(): void;
-  /** Called when the stream has closed, with its error if there was one. It may be called twice. */
-  onClose(reason?: Error): void;
-  /** Returns whether the call still uses this stream. Otherwise its close is ignored. */
-  isCurrent(): boolean;
-}
-
-function listen(stream: ClientHttp2Stream, listener: StreamListener): void {
-  limitInterimResponses(stream);
-  stream.once("response", (fields, flags) => {
-    listener.onReceive();
-    listener.onHeader(fields, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
-  });
-  stream.once("trailers", (fields) => {
-    listener.onReceive();
-    listener.onTrailer(fields);
-  });
-  const onData = (bytes: Uint8Array) => {
-    listener.onReceive();
-    listener.onData(bytes);
-  };
-  stream.on("data", onData);
-  stream.once("end", () => listener.onEnd());
-  const onClose = (reason?: Error) => {
-    if (!listener.isCurrent()) {
-      return;
-    }
-    // Node emits nothing of what it still holds of a lost stream, so that is read here.
-    stream.off("data", onData);
-    for (let bytes: unknown = stream.read(); isBytes(bytes); bytes = stream.read()) {
-      listener.onData(bytes);
-    }
-    listener.onClose(reason);
-  };
-  stream.on("error", onClose);
-  stream.once("close", () => onClose());
-}
-
 /** The type of the frame that opens a stream. */
 const HEADERS_FRAME = 1;
-
-/**
- * Calls a function if a stream is never sent: the server's GOAWAY was read before the stream's first frame was sent.
- */
-function whenNeverSent(stream: ClientHttp2Stream, onNeverSent: () => void): void {
-  const { session } = stream;
-  stream.once("frameError", (type) => {
-    // A header that is too large cannot be sent either, but then the session has not ended.
-    if (type === HEADERS_FRAME && session?.closed === true) {
-      onNeverSent();
-    }
-  });
-}
 
 function isReset({ rstCode }: ClientHttp2Stream): boolean {
   return rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR;
@@ -418,29 +455,14 @@ function readHeader(fields: ResponseFields): Headers {
   return header;
 }
 
-/**
- * Returns the error in a response that has ended; `undefined` if the call has succeeded. The status is in the trailer, or
- * in the header if nothing follows it. A status in a header that precedes a body says nothing about the call.
- */
-function errorIn({ header = new Headers(), trailer, isContinued, hasBody }: Response): ConnectError | undefined {
-  const status = isContinued ? trailer : header;
-  if (!status.has(STATUS)) {
-    return new CallError({ kind: "missing status" });
-  }
-  const error = findTrailerError(status);
-  if (status === trailer) {
-    for (const [name, value] of header) {
-      error?.metadata.append(name, value);
-    }
-  }
-  return error === undefined || hasBody ? error : addFacts(error, { isNodeStatus: true });
-}
-
 function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
   repairStatus(fields);
-  for (const [name, value] of Object.entries(fields)) {
-    if (!name.startsWith(":") && value !== undefined) {
-      for (const each of [value].flat()) {
+  for (const name in fields) {
+    const value = fields[name];
+    if (typeof value === "string" && !name.startsWith(":")) {
+      headers.append(name, value);
+    } else if (Array.isArray(value)) {
+      for (const each of value) {
         headers.append(name, each);
       }
     }
@@ -453,6 +475,9 @@ function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
  */
 function repairStatus(fields: IncomingHttpHeaders): void {
   const { [STATUS]: status, [DETAILS]: details, [MESSAGE]: message } = fields;
+  if (details === undefined && !message) {
+    return;
+  }
   if (typeof message === "string") {
     fields[MESSAGE] = encodeURIComponent(decodeMessage(message));
   }
@@ -492,14 +517,11 @@ function compress(message: Uint8Array): Frame {
 }
 
 /**
- * Decompresses a message if it is compressed. It stops at the limit, however far the rest would expand.
+ * Decompresses a message. It stops at the limit, however far the rest would expand.
  *
  * @throws `CallError` if the message is larger than the limit, if its data is corrupt, or if `encoding` is not `gzip`
  */
-function decompress({ isCompressed, bytes }: Frame, encoding: string | null, maxMessageBytes: number): Uint8Array {
-  if (!isCompressed) {
-    return bytes;
-  }
+function decompress(bytes: Uint8Array, encoding: string | null, maxMessageBytes: number): Uint8Array {
   if (encoding !== GZIP) {
     throw brokenAnswerError(UNEXPECTED_COMPRESSION);
   }

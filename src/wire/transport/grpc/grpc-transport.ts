@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from "node:http2";
 import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
@@ -23,37 +24,38 @@ export function createRawGrpcTransport(
   const { maxMessageBytes, registry = knownTypes } = options;
   const sessions = createSessions(config, options);
   const { host, pathname } = new URL(config.url);
+  const contentType = `application/grpc+${config.codec}`;
   const prefix = pathname.replace(/\/$/, "");
 
   return createMessageTransport({
     codec: config.codec === "json" ? jsonCodec(registry) : protoCodec,
     open(method, { header, timeoutMs, contextValues, onEnd }) {
       const onBytes = receiveListener(contextValues);
-      const beforeSend = contextValues.get(beforeSendKey);
       // Compression makes an archive no smaller, and a server may compress what it sends like what it receives.
       const isDownload = isHttpBody(method.output);
       const compression = isDownload ? "none" : config.compression;
+      const headers: OutgoingHttpHeaders = {
+        "user-agent": USER_AGENT,
+        ...(header && Object.fromEntries(new Headers(header))),
+        ":method": "POST",
+        ":authority": host, // Node's own lacks the brackets of an IPv6 address (RFC 3986, 3.2.2).
+        ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
+        "content-type": contentType,
+        te: "trailers", // gRPC requires it, to detect proxies that drop trailers.
+      };
+      if (!isDownload) {
+        headers["grpc-accept-encoding"] = GZIP;
+      }
+      if (compression === GZIP) {
+        headers["grpc-encoding"] = GZIP;
+      }
+      if (timeoutMs !== undefined) {
+        headers["grpc-timeout"] = formatTimeout(timeoutMs);
+      }
       return startGrpcCall({
-        open: (headers, isWanted) =>
-          sessions.request(headers, () => {
-            const outdated = beforeSend(); // To connect may have taken long.
-            if (outdated !== undefined) {
-              throw outdated;
-            }
-            return isWanted();
-          }),
-        headers: {
-          "user-agent": USER_AGENT,
-          ...Object.fromEntries(header),
-          ":method": "POST",
-          ":authority": host, // Node's own lacks the brackets of an IPv6 address (RFC 3986, 3.2.2).
-          ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
-          "content-type": `application/grpc+${config.codec}`,
-          ...(!isDownload && { "grpc-accept-encoding": GZIP }),
-          ...(compression === GZIP && { "grpc-encoding": GZIP }),
-          te: "trailers", // gRPC requires it, to detect proxies that drop trailers.
-          ...(timeoutMs !== undefined && { "grpc-timeout": formatTimeout(timeoutMs) }),
-        },
+        open: sessions.request,
+        headers,
+        beforeSend: contextValues.get(beforeSendKey),
         maxMessageBytes,
         compression,
         onReceive(stream) {

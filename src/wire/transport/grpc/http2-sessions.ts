@@ -34,14 +34,29 @@ const SUSPECT_PING_MS = 1000;
 /** The maximum number of connections with one server. */
 const MAX_SESSIONS = 100;
 
+/** The call that a stream is for. */
+export interface StreamOwner {
+  /** Returns whether the stream is still wanted once there is a connection. If this throws, nothing is sent. */
+  isWanted(): boolean;
+  /**
+   * Called when the stream has closed, with an error if its connection was lost: Node then ends a stream as if the server had
+   * canceled it, or as if it were complete.
+   */
+  onClose(stream: ClientHttp2Stream, lost?: Error): void;
+}
+
 /** HTTP/2 sessions with one server. One at a time gets new streams, until it has as many as the server allows. */
 export interface Sessions {
   /** The server's origin. */
   readonly authority: string;
   /**
-   * Opens a stream, unless `isWanted` returns `false` once there is a connection. If this throws, nothing was sent.
+   * Opens a stream, unless it is no longer wanted once there is a connection: at once if a connection is ready. If this
+   * throws, nothing was sent.
    */
-  request(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
+  readonly request: (
+    headers: OutgoingHttpHeaders,
+    owner: StreamOwner,
+  ) => ClientHttp2Stream | Promise<ClientHttp2Stream>;
   /** Records that bytes arrived on a stream, so that its connection needs no ping. */
   notifyResponseByteRead(stream: ClientHttp2Stream): void;
   /** Checks the silent connections among those with streams. */
@@ -87,6 +102,8 @@ export function createSessions(
   const shared: Shared = { authority, connector, closing: closing.signal, windowBytes, pings, all };
   const liveness = createLivenessCheck(config.keepaliveMs);
   let current: Promise<Session> | undefined;
+  /** The session of `current`, once it is open. */
+  let ready: Session | undefined;
   let isClosed = false;
 
   /** Returns a session other than the current one that accepts streams, if the server's limit of streams led to several. */
@@ -96,6 +113,18 @@ export function createSessions(
       : undefined;
   }
 
+  /** Returns the session for a new stream if it needs no proof that it is alive. */
+  function freshSession(): Session | undefined {
+    const session = sessionWithCapacity() ?? ready;
+    return session !== undefined && acceptsStreams(session) && hasCapacity(session) && isFresh(session)
+      ? session
+      : undefined;
+  }
+
+  function isFresh({ streams, aliveAt, suspectAt }: Session): boolean {
+    return suspectAt <= aliveAt && (streams > 0 || monotonicMs() - aliveAt < Math.min(FRESH_MS, pings.everyMs));
+  }
+
   /** Returns a session that accepts streams: the current one, once it has proved to be alive, or a new one. */
   async function usableSession(): Promise<Session> {
     const previous = current;
@@ -103,9 +132,8 @@ export function createSessions(
     const begin = monotonicMs();
     if (session !== undefined && acceptsStreams(session) && hasCapacity(session)) {
       const isSuspect = session.suspectAt > session.aliveAt;
-      const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
       const replyMs = Math.min(pingReplyMs(pings.everyMs), isSuspect ? SUSPECT_PING_MS : connectMs / 2);
-      if ((isFresh && !isSuspect) || (await provesAlive(session, replyMs))) {
+      if (isFresh(session) || (await provesAlive(session, replyMs))) {
         return session;
       }
       retire(session);
@@ -120,35 +148,57 @@ export function createSessions(
       const leftMs = Math.max(connectMs - (monotonicMs() - begin), 1);
       const opening = openSession(shared, leftMs);
       current = opening;
-      opening.catch(() => {
-        current = current === opening ? undefined : current;
-      });
+      ready = undefined;
+      opening.then(
+        (session) => {
+          ready = current === opening ? session : ready;
+        },
+        () => {
+          current = current === opening ? undefined : current;
+        },
+      );
     }
     return usableSession();
   }
 
+  /** Opens a stream of a session; `undefined` if it was given up. */
+  function openStream(
+    session: Session,
+    headers: OutgoingHttpHeaders,
+    owner: StreamOwner,
+  ): ClientHttp2Stream | undefined {
+    if (!owner.isWanted()) {
+      throw new ConnectError("the call has ended", Code.Canceled);
+    }
+    if (!acceptsStreams(session) || !hasCapacity(session)) {
+      return undefined; // It was given up, or filled by other calls, meanwhile.
+    }
+    try {
+      const stream = session.http2.request(headers);
+      trackStream(session, stream, owner);
+      return stream;
+    } catch (reason) {
+      if (acceptsStreams(session)) {
+        throw reason;
+      }
+      return undefined;
+    }
+  }
+
+  async function openWhenUsable(headers: OutgoingHttpHeaders, owner: StreamOwner): Promise<ClientHttp2Stream> {
+    for (;;) {
+      const stream = openStream(await usableSession(), headers, owner);
+      if (stream !== undefined) {
+        return stream;
+      }
+    }
+  }
+
   return {
     authority,
-    async request(headers, isWanted) {
-      for (;;) {
-        const session = await usableSession();
-        if (!isWanted()) {
-          throw new ConnectError("the call has ended", Code.Canceled);
-        }
-        if (!acceptsStreams(session) || !hasCapacity(session)) {
-          continue; // It was given up, or filled by other calls, meanwhile.
-        }
-        try {
-          const stream = session.http2.request(headers);
-          trackStream(session, stream);
-          emitLostEnds(stream, () => (session.http2.destroyed ? closedByServer() : undefined));
-          return stream;
-        } catch (reason) {
-          if (acceptsStreams(session)) {
-            throw reason;
-          }
-        }
-      }
+    request: (headers, owner) => {
+      const session = freshSession();
+      return (session && openStream(session, headers, owner)) ?? openWhenUsable(headers, owner);
     },
     notifyResponseByteRead(stream) {
       const session = stream.session === undefined ? undefined : all.get(stream.session);
@@ -284,11 +334,13 @@ function retire(session: Session): void {
 }
 
 /** Counts the streams of a session. A session without streams does not keep the process alive. */
-function trackStream(session: Session, stream: ClientHttp2Stream): void {
+function trackStream(session: Session, stream: ClientHttp2Stream, owner: StreamOwner): void {
   const openedAt = monotonicMs();
   session.streams += 1;
-  session.http2.ref();
-  stream.once("close", () => {
+  if (session.streams === 1) {
+    session.http2.ref();
+  }
+  stream.on("close", () => {
     const now = monotonicMs();
     session.streams -= 1;
     if (now - Math.max(openedAt, session.aliveAt) >= SUSPECT_AFTER_MS) {
@@ -302,6 +354,7 @@ function trackStream(session: Session, stream: ClientHttp2Stream): void {
         session.http2.destroy();
       }
     }
+    owner.onClose(stream, LOST_CODES.has(stream.rstCode) && session.http2.destroyed ? closedByServer() : undefined);
   });
 }
 
@@ -352,21 +405,3 @@ async function repliesToPing(session: Session, withinMs: number): Promise<boolea
 
 /** Node's error codes for streams whose connection is lost. */
 const LOST_CODES: ReadonlySet<number | undefined> = new Set([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL]);
-
-/** Makes a stream emit an error for each end that is a failure. Node is silent about some of them. */
-function emitLostEnds(stream: ClientHttp2Stream, lostError: () => Error | undefined): void {
-  stream.on("error", () => undefined);
-  stream.once("close", () => {
-    // If its connection is lost, Node ends a stream as if the server had canceled it, or as if it were complete.
-    const error = LOST_CODES.has(stream.rstCode) ? lostError() : undefined;
-    if (error !== undefined) {
-      stream.emit("error", error);
-    }
-  });
-  // Without this, a stream that waits for the server's limit would wait on after it is closed.
-  const close = stream.close.bind(stream);
-  stream.close = (code, callback) => {
-    close(code, callback);
-    stream.destroy();
-  };
-}

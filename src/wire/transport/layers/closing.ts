@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { type LazyController, onAbort } from "../../../base/signal/abort.js";
-import { createActiveSet } from "../../../base/signal/collections.js";
+import { type ActiveSet, createActiveSet } from "../../../base/signal/collections.js";
 import { type AnyCall, layered } from "../layered.js";
 import { handleStream } from "../message-streams.js";
 import { methodName } from "../method.js";
@@ -22,98 +22,41 @@ export function closing(
   name: string,
   newController: () => LazyController = () => new AbortController(),
 ): ClosableTransport {
-  const callsInFlight = createActiveSet<() => void>();
+  const callsInFlight = createActiveSet<OpenCall>();
   let closed: Promise<void> | undefined;
 
-  function begin({ method, signal }: AnyCall) {
+  function begin({ method, signal }: AnyCall): OpenCall {
     if (closed !== undefined) {
       throw closedError("the client is closed, so nothing was sent", false, name, method);
     }
-    const abort = newController();
-    /** Rejects what the reader of the call waits for; `undefined` while it waits for nothing. */
-    let rejectPending: ((reason: unknown) => void) | undefined;
-    const abortCall = () => {
-      abort.abort(signal?.reason);
-      doneIfAbandoned();
-    };
-    const stopListening = onAbort(signal, abortCall); // A signal may outlive thousands of calls.
-    const close = () => {
-      const reason = closedError("the client was closed during the call", true, name, method);
-      done();
-      abort.abort(reason);
-      rejectPending?.(reason);
-    };
-    const done = () => {
-      remove();
-      stopListening();
-    };
-    /** A reader that has aborted a call, for example with `break`, may never ask for its end. */
-    const doneIfAbandoned = () => {
-      if (abort.signal.aborted && rejectPending === undefined) {
-        done();
-      }
-    };
-    const remove = callsInFlight.add(close);
-    if (signal?.aborted === true) {
-      abort.abort(signal.reason);
-    }
-    return {
-      signal: abort.signal,
-      done,
-      /** Ends a call whose response is not read to its end. */
-      abandon() {
-        done();
-        abort.abort(new ConnectError("the rest of the response is not read", Code.Canceled));
-      },
-      /** Waits for a promise; rejects if the client is closed before. */
-      whileOpen<T>(promise: Promise<T>): Promise<T> {
-        return new Promise<T>((resolve, reject) => {
-          rejectPending = reject;
-          const settle = () => {
-            rejectPending = rejectPending === reject ? undefined : rejectPending;
-            doneIfAbandoned();
-          };
-          promise.then(
-            (value) => {
-              settle();
-              resolve(value);
-            },
-            (reason: unknown) => {
-              settle();
-              reject(reason);
-            },
-          );
-          if (abort.signal.aborted && closed !== undefined) {
-            reject(abort.signal.reason);
-          }
-        });
-      },
-    };
+    return new OpenCall(signal, newController(), callsInFlight, () =>
+      closedError("the client was closed during the call", true, name, method),
+    );
   }
 
   return layered(transport, {
     async unary(call, next) {
-      const { signal, whileOpen, done } = begin(call);
+      const open = begin(call);
       try {
-        return await whileOpen(next({ ...call, signal }));
+        return await open.whileOpen(next({ ...call, signal: open.signal }));
       } finally {
-        done();
+        open.done();
       }
     },
 
     async stream(call, next) {
-      const { signal, whileOpen, done, abandon } = begin(call);
+      const open = begin(call);
       const onError = (reason: unknown): never => {
-        done();
+        open.done();
         throw reason;
       };
-      const response = await whileOpen(next({ ...call, signal })).catch(onError);
+      const response = await open.whileOpen(next({ ...call, signal: open.signal })).catch(onError);
       const message = handleStream(response.message, {
-        next: (messages) => whileOpen(messages.next()),
-        onEnd: done,
+        next: (messages) => open.whileOpen(messages.next()),
+        onEnd: () => open.done(),
         onError,
         async onReturn(messages) {
-          abandon();
+          open.abandon();
           await messages.return?.();
         },
       });
@@ -122,12 +65,97 @@ export function closing(
 
     close() {
       closed ??= Promise.resolve(transport.close?.());
-      for (const close of callsInFlight.list()) {
-        close();
+      for (const call of callsInFlight.list()) {
+        call.close();
       }
       return closed;
     },
   });
+}
+
+/** A call in flight: a class, since each call has one, and closures take several times as long. */
+class OpenCall {
+  private readonly abort: LazyController;
+  private readonly closedReason: () => ConnectError;
+  private readonly remove: () => void;
+  private readonly stopListening: () => void;
+  /** Rejects what the reader of the call waits for; `undefined` while it waits for nothing. */
+  private rejectPending: ((reason: unknown) => void) | undefined;
+  private isClosed = false;
+
+  constructor(
+    signal: AbortSignal | undefined,
+    abort: LazyController,
+    callsInFlight: ActiveSet<OpenCall>,
+    closedReason: () => ConnectError,
+  ) {
+    this.abort = abort;
+    this.closedReason = closedReason;
+    // A signal may outlive thousands of calls.
+    this.stopListening = onAbort(signal, () => {
+      abort.abort(signal?.reason);
+      this.doneIfAbandoned();
+    });
+    this.remove = callsInFlight.add(this);
+    if (signal?.aborted === true) {
+      abort.abort(signal.reason);
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal;
+  }
+
+  /** Waits for a promise; rejects if the client is closed before. */
+  whileOpen<T>(promise: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.rejectPending = reject;
+      promise.then(
+        (value) => {
+          this.settle(reject);
+          resolve(value);
+        },
+        (reason: unknown) => {
+          this.settle(reject);
+          reject(reason);
+        },
+      );
+      if (this.isClosed) {
+        reject(this.signal.reason);
+      }
+    });
+  }
+
+  close(): void {
+    const reason = this.closedReason();
+    this.isClosed = true;
+    this.done();
+    this.abort.abort(reason);
+    this.rejectPending?.(reason);
+  }
+
+  done(): void {
+    this.remove();
+    this.stopListening();
+  }
+
+  /** Ends a call whose response is not read to its end. */
+  abandon(): void {
+    this.done();
+    this.abort.abort(new ConnectError("the rest of the response is not read", Code.Canceled));
+  }
+
+  private settle(reject: (reason: unknown) => void): void {
+    this.rejectPending = this.rejectPending === reject ? undefined : this.rejectPending;
+    this.doneIfAbandoned();
+  }
+
+  /** A reader that has aborted a call, for example with `break`, may never ask for its end. */
+  private doneIfAbandoned(): void {
+    if (this.signal.aborted && this.rejectPending === undefined) {
+      this.done();
+    }
+  }
 }
 
 function closedError(summary: string, connected: boolean, transport: string, method: DescMethod): ConnectError {

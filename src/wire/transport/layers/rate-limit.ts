@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { BannedError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../../base/runtime/index.js";
 import { onAbort } from "../../../base/signal/abort.js";
-import { beforeSendKey, callId, isUrgentKey, maxWaitKey } from "../call-context.js";
+import { beforeSendKey, callId, isUrgentKey, maxWaitKey, newContextValues } from "../call-context.js";
 import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { type AnyCall, layered } from "../layered.js";
@@ -14,7 +14,7 @@ import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 /** The rate limiter of a client's calls over all its transports. */
 export interface Pace extends AsyncDisposable {
   /**
-   * Waits until a call may be sent.
+   * Waits until a call may be sent, without a promise if it may be sent at once.
    *
    * @param method the method of the call
    * @param signal ends the wait
@@ -29,7 +29,7 @@ export interface Pace extends AsyncDisposable {
     signal: AbortSignal | undefined,
     timeoutMs?: number,
     contextValues?: ContextValues,
-  ): Promise<OnResponse>;
+  ): OnResponse | Promise<OnResponse>;
   /** Throws if the node has banned this address, or if the client is closed. */
   checkOpen(): void;
   /** Fails all waiting and later calls. Further calls of `close` have no effect. */
@@ -162,28 +162,38 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     }
   }
 
+  async function waitForTurn(
+    method: DescMethod,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    contextValues: ContextValues,
+  ): Promise<OnResponse> {
+    pace.checkOpen();
+    signal?.throwIfAborted();
+    const { waitMs, reason, isGuess } = delay();
+    const queued = queue.length();
+    if (queued === 0 && waitMs <= 0) {
+      onSend();
+      return onResponse;
+    }
+    if (waitMs !== Number.POSITIVE_INFINITY && isGuess !== true) {
+      const nodeMs = node.kind === "limited" ? node.bucket.msFor(queued) : 0;
+      const queueMs = Math.max(nodeMs, local?.msFor(queued) ?? 0);
+      const id = callId(contextValues);
+      onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
+    }
+    const isSubmission = methodName(method) === SUBMIT;
+    const lane = contextValues.get(isUrgentKey) ? "urgent" : isSubmission ? "submissions" : "others";
+    await queue.wait(signal, timeoutMs, lane);
+    return onResponse;
+  }
+
   const pace: Pace = {
-    async turn(method, signal, timeoutMs, contextValues = createContextValues()) {
-      pace.checkOpen();
-      signal?.throwIfAborted();
-      const { waitMs, reason, isGuess } = delay();
-      const queued = queue.length();
-      if (queued > 0 || waitMs > 0) {
-        if (waitMs !== Number.POSITIVE_INFINITY && isGuess !== true) {
-          const nodeMs = node.kind === "limited" ? node.bucket.msFor(queued) : 0;
-          const queueMs = Math.max(nodeMs, local?.msFor(queued) ?? 0);
-          const id = callId(contextValues);
-          onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
-        }
-        const lane = contextValues.get(isUrgentKey)
-          ? "urgent"
-          : methodName(method) === SUBMIT
-            ? "submissions"
-            : "others";
-        await queue.wait(signal, timeoutMs, lane);
-      } else {
-        onSend();
+    turn(method, signal, timeoutMs, contextValues = newContextValues()) {
+      if (gate.kind !== "open" || signal?.aborted === true || queue.length() > 0 || delay().waitMs > 0) {
+        return waitForTurn(method, signal, timeoutMs, contextValues);
       }
+      onSend();
       return onResponse;
     },
 
@@ -315,7 +325,7 @@ function createCallQueue({
   }
 
   return {
-    length: () => Object.values(lanes).reduce((sum, { length }) => sum + length, 0),
+    length: () => lanes.urgent.length + lanes.submissions.length + lanes.others.length,
     wait: (signal, timeoutMs = 0, lane) =>
       new Promise((resolve, reject) => {
         const leave = (reason: unknown) => {
@@ -389,9 +399,12 @@ export function paced(
     const { method, signal, timeoutMs, contextValues } = call;
     const start = monotonicMs();
     const waitMs = contextValues.get(maxWaitKey) ?? timeoutMs;
-    const onResponse = await pace.turn(method, signal, waitMs, contextValues).catch((reason: unknown) => {
-      throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
-    });
+    let onResponse = pace.turn(method, signal, waitMs, contextValues);
+    if (onResponse instanceof Promise) {
+      onResponse = await onResponse.catch((reason: unknown) => {
+        throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
+      });
+    }
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
     const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     try {
@@ -408,7 +421,7 @@ export function paced(
   }
 
   return layered(transport, {
-    unary: inTurn,
+    unary: (call, next) => inTurn(call, next),
 
     async stream(call, next) {
       if (isCounted(call.method)) {

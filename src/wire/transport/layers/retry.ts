@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { closestName } from "../../../base/errors/error-text.js";
 import { RequestError, type TradewireError } from "../../../base/errors/index.js";
 import { reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
@@ -8,9 +8,11 @@ import { retryDelayMs, wait } from "../../../base/signal/wait.js";
 import { DEFAULT_MAX_TOKENS, DEFAULT_TOKEN_RATIO, type RetryConfig } from "../../config/client-config.js";
 import { callId, remainingMs, repeatabilityKey } from "../call-context.js";
 import type { Hooks } from "../hooks.js";
+import { type AnyCall, layered } from "../layered.js";
 import { libraryErrorIn } from "../library-errors.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { isRepeatable, methodName, streamsRequests } from "../method.js";
+import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
 const MAX_RETRY_AFTER_MS = 600_000;
@@ -42,30 +44,36 @@ function createRetryBudget(maxTokens: number, tokenRatio: number): RetryBudget {
   };
 }
 
-/** The retry options of {@link retryInterceptor}. Those of the budget have the configuration's defaults. */
+/** The retry options of {@link retrying}. Those of the budget have the configuration's defaults. */
 export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Partial<RetryConfig>;
 
 /**
- * Returns an interceptor that retries calls if the node could not serve a call or the connection was lost, as long as no
+ * Returns a transport that retries calls if the node could not serve a call or the connection was lost, as long as no
  * message has arrived: calls that may be repeated, and any call that was not sent. The wait is a random part of a
  * time that doubles with each attempt; the node's `retry-after` or `grpc-retry-pushback-ms` replaces it. No wait begins that
  * would exceed the call's deadline or ten minutes. All calls share a retry budget, as in gRPC's proposal A6.
  *
+ * @param transport the transport that makes the calls
  * @param options `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest wait, in
  *   milliseconds; `methods` are the full names of additional methods that may be repeated; `maxTokens` and `tokenRatio` are those
  *   of the budget
  * @param hooks `onRetry` is called before each wait
- * @returns the interceptor; the last failure of a call passes unchanged
+ * @returns the transport; the last failure of a call passes unchanged, and closing it closes `transport`
  */
-export function retryInterceptor(options: RetryOptions, { onRetry }: Hooks = {}): Interceptor {
+export function retrying(transport: AnyTransport, options: RetryOptions, { onRetry }: Hooks = {}): ClosableTransport {
   const { tries, methods = [], maxTokens = DEFAULT_MAX_TOKENS, tokenRatio = DEFAULT_TOKEN_RATIO, ...waits } = options;
   const declared = new Set(methods);
   const budget = createRetryBudget(maxTokens, tokenRatio);
 
-  async function withRetries<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
+  async function withRetries<C extends AnyCall, R>(call: C, send: (call: C) => Promise<R>): Promise<R> {
+    const { method, signal, contextValues } = call;
+    const isAborted = () => signal?.aborted === true;
+    if (contextValues.get(repeatabilityKey) === "by definition" && declared.has(methodName(method))) {
+      contextValues.set(repeatabilityKey, "declared"); // For the fallback below, too.
+    }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const response = await call();
+        const response = await send(attempt === 1 ? call : { ...call, timeoutMs: leftMs(call) });
         budget.onSuccess();
         return response;
       } catch (reason) {
@@ -74,46 +82,48 @@ export function retryInterceptor(options: RetryOptions, { onRetry }: Hooks = {})
         if (error !== undefined && !isUnsent) {
           budget.onFailure();
         }
-        if (attempt >= tries || req.signal.aborted || error === undefined) {
+        if (attempt >= tries || isAborted() || error === undefined) {
           throw reason;
         }
-        if (!isUnsent && !(isRepeatable(req.method, req.contextValues) && budget.allowsRetry())) {
+        if (!isUnsent && !(isRepeatable(method, contextValues) && budget.allowsRetry())) {
           throw reason;
         }
         const requestedMs = requestedDelayMs(ConnectError.from(reason).metadata);
-        const leftMs = remainingMs(req.contextValues) ?? Number.POSITIVE_INFINITY;
-        if ((requestedMs ?? 0) >= leftMs || (requestedMs ?? 0) > MAX_RETRY_AFTER_MS) {
+        const remaining = remainingMs(contextValues) ?? Number.POSITIVE_INFINITY;
+        if ((requestedMs ?? 0) >= remaining || (requestedMs ?? 0) > MAX_RETRY_AFTER_MS) {
           throw reason; // The deadline would pass before: the node's own answer says more.
         }
         const delayMs = requestedMs ?? retryDelayMs(attempt, waits);
-        onRetry?.({ id: callId(req.contextValues), method: methodName(req.method), attempt, delayMs, error });
+        onRetry?.({ id: callId(contextValues), method: methodName(method), attempt, delayMs, error });
         // The check below handles an abort during the wait.
-        await wait(delayMs, req.signal).catch(() => undefined);
-        if (req.signal.aborted) {
+        await wait(delayMs, signal).catch(() => undefined);
+        if (isAborted()) {
           throw reason;
         }
       }
     }
   }
 
-  return (next) => async (req) => {
-    const { method, contextValues } = req;
-    const repeatability = contextValues.get(repeatabilityKey);
-    if (repeatability === "disabled" || streamsRequests(method)) {
-      return next(req);
-    }
-    if (repeatability === "by definition" && declared.has(methodName(method))) {
-      contextValues.set(repeatabilityKey, "declared"); // For the fallback below, too.
-    }
-    if (!req.stream) {
-      return withRetries(req, () => next(req));
-    }
-    const message = await replayable(req.message);
-    return withRetries(req, async () => {
-      const response = await next({ ...req, message: message() });
-      return response.stream ? awaitFirstMessage(response) : response;
-    });
-  };
+  const isRetried = ({ method, contextValues }: AnyCall) =>
+    contextValues.get(repeatabilityKey) !== "disabled" && !streamsRequests(method);
+
+  return layered(transport, {
+    unary: (call, next) => (isRetried(call) ? withRetries(call, next) : next(call)),
+
+    async stream(call, next) {
+      if (!isRetried(call)) {
+        return next(call);
+      }
+      const message = await replayable(call.message);
+      return withRetries(call, async (attempt) => awaitFirstMessage(await next({ ...attempt, message: message() })));
+    },
+  });
+}
+
+/** Returns the remaining time of a call, in milliseconds; `undefined` without a limit. */
+function leftMs({ timeoutMs, contextValues }: AnyCall): number | undefined {
+  const remaining = remainingMs(contextValues);
+  return remaining === undefined ? timeoutMs : Math.max(Math.ceil(remaining), 1);
 }
 
 /** Returns the library's error for a failure if the call may be retried. */

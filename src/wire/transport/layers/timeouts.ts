@@ -1,15 +1,14 @@
-import { type DescMethod, isMessage } from "@bufbuild/protobuf";
+import { create, type DescMethod, isMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
-import { linkedController } from "../../../base/signal/abort.js";
+import { lazyControllerOf, linkedController } from "../../../base/signal/abort.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
 import { isHttpBody } from "../../json/message-json.js";
 import { deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";
 import { layered, sendUnary } from "../layered.js";
-import { isEndUnsent } from "../library-errors.js";
 import { handleStream } from "../message-streams.js";
-import { runStreaming, runUnary } from "../run-call.js";
+import { runStreaming, runUnary, runUnwatched } from "../run-call.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /** A call as interceptors see it. */
@@ -21,7 +20,8 @@ type InterceptedCall = ReturnType<Interceptor>;
  *
  * @param transport the transport that makes the calls
  * @param options the URL that interceptors see; the default time limit in milliseconds; Connect's interceptors; and whether
- *   anyone may listen to the signal of a unary call. Otherwise the deadline aborts the call's own signal.
+ *   anyone may listen to the signal of a unary call, which is the default. Otherwise a call that comes from {@link closing} needs
+ *   no signal of its own: the deadline aborts that one. There are no interceptors then.
  * @returns the transport; closing it closes `transport`
  */
 export function limited(
@@ -42,27 +42,26 @@ export function limited(
   const urlOf = (method: DescMethod) => `${base}/${method.parent.typeName}/${method.name}`;
 
   return layered(transport, {
-    async unary(call) {
-      const { method, signal, timeoutMs = timeouts.callMs, header, message, contextValues } = call;
+    async unary(call, next) {
+      const { method, signal, timeoutMs = timeouts.callMs, header, contextValues } = call;
       const deadline = callDeadline(timeoutMs, contextValues);
-      let unsentError: unknown;
-      const onError = (reason: unknown): never => {
-        unsentError = isEndUnsent(reason) ? reason : undefined;
-        throw reason;
-      };
+      const message = create(method.input, call.message);
+      const controller = isWatched ? undefined : lazyControllerOf(signal);
+      if (controller !== undefined) {
+        const ofCall = { ...call, timeoutMs: deadline.timeoutMs, message, contextValues: deadline.values };
+        return runUnwatched(controller, deadline.timeoutMs, () => next(ofCall));
+      }
       const sent: InterceptedCall = async (req) => {
         if (req.stream) {
           throw changedKind();
         }
         const { method, signal, header, message, contextValues } = req;
-        const timeoutMs = deadline.leftMs();
-        return sendUnary(transport, { method, signal, timeoutMs, header, message, contextValues }).catch(onError);
+        return sendUnary(transport, { method, signal, timeoutMs: deadline.leftMs(), header, message, contextValues });
       };
       const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), sent);
       return runUnary({
         signal,
         timeoutMs: deadline.timeoutMs,
-        isWatched,
         req: {
           stream: false,
           service: method.parent,
@@ -81,8 +80,6 @@ export function limited(
           const { service, header, message, trailer } = response;
           return { stream: false, service, method, header, message, trailer };
         },
-      }).catch((reason: unknown) => {
-        throw unsentError ?? reason; // Connect replaces an error with the signal's reason.
       });
     },
 

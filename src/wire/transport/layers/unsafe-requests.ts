@@ -6,7 +6,6 @@ import {
   TradingDataService,
 } from "../../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
-import { snapshotData } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { beforeSendKey, withOwnContextValue } from "../call-context.js";
 import { type AnyCall, layered } from "../layered.js";
@@ -47,7 +46,7 @@ export function withRequestChecks(
       if (check === undefined) {
         return next(call);
       }
-      const request = create(method.input, snapshotData(message));
+      const request = create(method.input, message);
       const startedAt = monotonicMs();
       for (;;) {
         const isLimited = timeoutMs !== undefined && timeoutMs > 0;

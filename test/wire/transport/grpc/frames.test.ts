@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { createFrameReader, type Frame, writeFrame } from "../../../../src/wire/transport/grpc/frames.js";
+import { type Frame, FrameReader, writeFrame } from "../../../../src/wire/transport/grpc/frames.js";
 import { cutAt } from "../../../support/archives.js";
 
 const LARGEST = 100;
@@ -14,7 +14,7 @@ function frame(message: Uint8Array, flags = 0): Buffer {
 
 function read(bytes: Buffer, cuts: readonly number[] = []) {
   const messages: string[] = [];
-  const reader = createFrameReader(LARGEST, (frame) => messages.push(textOf(frame)));
+  const reader = new FrameReader(LARGEST, { onFrame: (frame) => messages.push(textOf(frame)) });
   let error: unknown;
   try {
     for (const chunk of cutAt(bytes, cuts)) {
@@ -23,7 +23,7 @@ function read(bytes: Buffer, cuts: readonly number[] = []) {
   } catch (reason) {
     error = reason;
   }
-  return { messages, error, isInside: reader.isInside };
+  return { messages, error, isInside: reader.isInside() };
 }
 
 const textOf = ({ isCompressed, bytes }: Frame) => `${isCompressed ? "compressed " : ""}${hex(bytes)}`;

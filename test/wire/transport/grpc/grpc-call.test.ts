@@ -19,6 +19,7 @@ it("a call that is ended while its stream is opened is canceled", async () => {
       call.fail(new ConnectError("no longer wanted", Code.Canceled));
       return opened;
     },
+    beforeSend: () => undefined,
     headers: { ":method": "POST", ":path": "/" },
     maxMessageBytes: 1000,
     compression: "none",
@@ -26,8 +27,28 @@ it("a call that is ended while its stream is opened is canceled", async () => {
     onEnd: () => undefined,
   });
   expect(await call.write(new Uint8Array())).toBe(false);
-  await expect(call.read()).rejects.toMatchObject({ code: Code.Canceled });
+  expect(() => call.take()).toThrow(expect.objectContaining({ code: Code.Canceled }));
   await eventually(() => opened?.destroyed === true);
+  session.destroy();
+  await server.close();
+});
+
+it("a stream that waits for the server's limit is let go when its call is given up", async () => {
+  const server = await serveStreams(() => undefined, { maxConcurrentStreams: 0 });
+  const session = connect(server.url);
+  await once(session, "remoteSettings");
+  const stream = session.request({ ":method": "POST", ":path": "/" });
+  const call = startGrpcCall({
+    open: () => stream,
+    beforeSend: () => undefined,
+    headers: {},
+    maxMessageBytes: 1000,
+    compression: "none",
+    onReceive: () => undefined,
+    onEnd: () => undefined,
+  });
+  call.fail(new ConnectError("no longer wanted", Code.Canceled));
+  expect(stream.destroyed).toBe(true);
   session.destroy();
   await server.close();
 });

@@ -25,7 +25,7 @@ function paceOf(callsPerSecond?: number) {
   const sent: Answered[] = [];
   /** Ask for turns. */
   const ask = async (count = 1, signal?: AbortSignal) => {
-    const turns = Array.from({ length: count }, () => pace.turn(read, signal).then((answered) => sent.push(answered)));
+    const turns = Array.from({ length: count }, () => Promise.resolve(pace.turn(read, signal)).then((answered) => sent.push(answered)));
     for (const turn of turns) {
       turn.catch(() => undefined);
     }
@@ -316,7 +316,7 @@ describe("a ban", () => {
 
     await pass(59_999);
     expect(() => pace.checkOpen()).toThrow("banned this address for too many calls, until 2030-01-01T00:01:00.000Z");
-    expect(await reasonOf(pace.turn(read, undefined))).toMatchObject({ code: Code.PermissionDenied });
+    expect(await reasonOf(Promise.resolve(pace.turn(read, undefined)))).toMatchObject({ code: Code.PermissionDenied });
     await pass(1);
     expect(() => pace.checkOpen()).not.toThrow();
     await ask();
@@ -341,7 +341,7 @@ describe("a call that waits", () => {
   it("is not begun with a signal that was aborted", async () => {
     const { pace } = paceOf();
     const reason = new Error("enough");
-    expect(await reasonOf(pace.turn(read, AbortSignal.abort(reason)))).toBe(reason);
+    expect(await reasonOf(Promise.resolve(pace.turn(read, AbortSignal.abort(reason))))).toBe(reason);
   });
 
   it.each(["goes", "fails"])("no longer listens to its signal when it %s", async (how) => {
@@ -364,7 +364,7 @@ describe("a call that waits", () => {
     await ask();
     const order: number[] = [];
     for (const index of [1, 2, 3]) {
-      void pace.turn(read, undefined).then(() => order.push(index));
+      void Promise.resolve(pace.turn(read, undefined)).then(() => order.push(index));
     }
     await pass(100);
     expect(order).toEqual([1]);
@@ -380,7 +380,7 @@ describe("a pace that is closed", () => {
     pace.close();
     const closed = { code: Code.Canceled, rawMessage: "the transport is closed" };
     expect(await reasonOf(Promise.resolve(waiting))).toMatchObject(closed);
-    expect(await reasonOf(pace.turn(read, undefined))).toMatchObject(closed);
+    expect(await reasonOf(Promise.resolve(pace.turn(read, undefined)))).toMatchObject(closed);
     expect(() => pace.checkOpen()).toThrow("the transport is closed");
     expect(runtime.timers()).toBe(0);
   });

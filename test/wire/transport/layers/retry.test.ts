@@ -10,7 +10,7 @@ import {
   type RetryInfo,
   type TradewireError,
 } from "tradewire";
-import { limited, retryInterceptor, withHooks } from "tradewire/transport";
+import { limited, retrying, withHooks } from "tradewire/transport";
 import {
   type Answer,
   ask,
@@ -33,7 +33,7 @@ const busy = (retryAfter?: string) =>
   thrown(ofNode(Code.Unavailable), retryAfter === undefined ? {} : { "retry-after": retryAfter });
 
 /** A transport that retries, and what it was seen to do. `onRetry` is called after a retry was noted. */
-function retrying(
+function retriedTransport(
   answer: (call: MadeCall, before: number) => Answer,
   { onRetry, ...config }: Partial<Config["retry"]> & { onRetry?: () => void } = {},
 ) {
@@ -45,8 +45,8 @@ function retrying(
     },
   };
   const inner = memoryTransport(answer);
-  const interceptors = [retryInterceptor({ tries: 3, baseMs: 0, maxMs: 0, ...config }, hooks)];
-  const transport = limited(inner, { url: "http://node.example", timeouts: { callMs: 60_000 }, interceptors });
+  const retried = retrying(inner, { tries: 3, baseMs: 0, maxMs: 0, ...config }, hooks);
+  const transport = limited(retried, { url: "http://node.example", timeouts: { callMs: 60_000 } });
   return { transport, calls: inner.calls, retries };
 }
 
@@ -62,7 +62,7 @@ describe("a call that only reads", () => {
     ["the server reset the stream", lost(Code.Internal)],
   ])("is tried as often as configured where %s, and its last failure passes unchanged", async (_, error) => {
     const reasons = [thrown(error), thrown(error), thrown(error), thrown(error)];
-    const { transport, calls } = retrying((_call, before) => failing(reasons[before])(), { tries: 4 });
+    const { transport, calls } = retriedTransport((_call, before) => failing(reasons[before])(), { tries: 4 });
     expect(await reasonOf(ask(transport))).toBe(reasons[3]);
     expect(calls).toHaveLength(4);
   });
@@ -74,21 +74,23 @@ describe("a call that only reads", () => {
     ["the answer is broken", thrown(new ProtocolError("odd", { code: Code.Unavailable, advice: "Look." }))],
     ["nobody knows the failure", new ConnectError("odd", Code.Unavailable)],
   ])("is tried once where %s", async (_, reason) => {
-    const { transport, calls, retries } = retrying(failing(reason));
+    const { transport, calls, retries } = retriedTransport(failing(reason));
     expect(await reasonOf(ask(transport))).toBe(reason);
     expect(calls).toHaveLength(1);
     expect(retries).toEqual([]);
   });
 
   it("is answered by the first try that succeeds", async () => {
-    const { transport, calls } = retrying((_, before) => (before === 1 ? texts("here") : failing(busy())()));
+    const { transport, calls } = retriedTransport((_, before) => (before === 1 ? texts("here") : failing(busy())()));
     expect(await ask(transport)).toBe("here");
     expect(calls).toHaveLength(2);
   });
 
   it("is told of at each retry", async () => {
     const reasons = [busy(), thrown(lost())];
-    const { transport, retries } = retrying((_, before) => (before < 2 ? failing(reasons[before])() : texts("here")));
+    const { transport, retries } = retriedTransport((_, before) =>
+      before < 2 ? failing(reasons[before])() : texts("here"),
+    );
     const starts: CallInfo[] = [];
     const endpoint = { name: "rest", url: "http://node.example" };
     await ask(withHooks(transport, endpoint, { onCallStart: (call) => starts.push(call) }));
@@ -103,16 +105,14 @@ describe("a call that only reads", () => {
 
 it("hooks are optional", async () => {
   const inner = memoryTransport((_, before) => (before === 0 ? failing(busy())() : texts("here")));
-  const interceptors = [retryInterceptor({ tries: 2, baseMs: 0, maxMs: 0 })];
-  expect(await ask(limited(inner, { url: "http://node.example", timeouts: { callMs: 60_000 }, interceptors }))).toBe(
-    "here",
-  );
+  const retried = retrying(inner, { tries: 2, baseMs: 0, maxMs: 0 });
+  expect(await ask(limited(retried, { url: "http://node.example", timeouts: { callMs: 60_000 } }))).toBe("here");
 });
 
 describe("a call that does more than read", () => {
   it("is not made again once it was sent", async () => {
     for (const reason of [busy(), thrown(lost())]) {
-      const { transport, calls } = retrying(failing(reason));
+      const { transport, calls } = retriedTransport(failing(reason));
       expect(await reasonOf(ask(transport, { method: say }))).toBe(reason);
       expect(calls).toHaveLength(1);
     }
@@ -120,17 +120,19 @@ describe("a call that does more than read", () => {
 
   it("is made again if nothing of it was sent", async () => {
     const unsent = new ConnectionError("refused", { code: Code.Unavailable, advice: "Look.", connected: false });
-    const { transport, calls } = retrying((_, before) => (before === 1 ? texts("here") : failing(thrown(unsent))()));
+    const { transport, calls } = retriedTransport((_, before) =>
+      before === 1 ? texts("here") : failing(thrown(unsent))(),
+    );
     expect(await ask(transport, { method: say })).toBe("here");
     expect(calls).toHaveLength(2);
   });
 
   it("is made again if its definition says that it is idempotent, or the configuration names its method", async () => {
     const idempotent = { ...say, idempotency: MethodOptions_IdempotencyLevel.IDEMPOTENT };
-    const byDefinition = retrying(failing(busy()));
+    const byDefinition = retriedTransport(failing(busy()));
     await reasonOf(ask(byDefinition.transport, { method: idempotent }));
     expect(byDefinition.calls).toHaveLength(3);
-    const byName = retrying(failing(busy()), { methods: ["test.Probe/Say"] });
+    const byName = retriedTransport(failing(busy()), { methods: ["test.Probe/Say"] });
     await reasonOf(ask(byName.transport, { method: say }));
     expect(byName.calls).toHaveLength(3);
   });
@@ -138,7 +140,7 @@ describe("a call that does more than read", () => {
 
 describe("the retry budget", () => {
   it("allows retries while more than half of its tokens are there", async () => {
-    const { transport, calls } = retrying(failing(busy()), { tries: 2, maxTokens: 10 });
+    const { transport, calls } = retriedTransport(failing(busy()), { tries: 2, maxTokens: 10 });
     for (let call = 0; call < 20; call += 1) {
       await reasonOf(ask(transport));
     }
@@ -147,7 +149,9 @@ describe("the retry budget", () => {
   });
 
   it("lets a node where half the calls fail get at most 1.1 times the calls, by default", async () => {
-    const { transport, calls } = retrying((_, before) => (before % 2 === 0 ? failing(busy())() : texts("here")));
+    const { transport, calls } = retriedTransport((_, before) =>
+      before % 2 === 0 ? failing(busy())() : texts("here"),
+    );
     for (let call = 0; call < 1000; call += 1) {
       await (call % 2 === 0 ? ask(transport) : listen(transport)).catch(() => undefined);
     }
@@ -157,7 +161,7 @@ describe("the retry budget", () => {
 
   it("gets a part of a token from each call that succeeds, up to its maximum, and from nothing else", async () => {
     let isBusy = true;
-    const { transport, calls } = retrying(() => (isBusy ? failing(busy())() : texts("here")), {
+    const { transport, calls } = retriedTransport(() => (isBusy ? failing(busy())() : texts("here")), {
       tries: 2,
       maxTokens: 4,
       tokenRatio: 0.5,
@@ -185,7 +189,7 @@ describe("the retry budget", () => {
       new ConnectionError("refused", { code: Code.Unavailable, advice: "Look.", connected: false }),
     );
     const reasons = [...Array<unknown>(20).fill(unsent), ...Array<unknown>(20).fill(thrown(ofNode(Code.NotFound)))];
-    const { transport, calls } = retrying((_, before) => failing(reasons[before] ?? busy())(), {
+    const { transport, calls } = retriedTransport((_, before) => failing(reasons[before] ?? busy())(), {
       tries: 2,
       maxTokens: 3,
     });
@@ -202,13 +206,13 @@ describe("grpc-retry-pushback-ms", () => {
   const pushback = (value: string) => thrown(ofNode(Code.Unavailable), { "grpc-retry-pushback-ms": value });
 
   it("is the wait before the retry", async () => {
-    const { transport, retries } = retrying(failing(pushback("3")), { tries: 2, baseMs: 40 });
+    const { transport, retries } = retriedTransport(failing(pushback("3")), { tries: 2, baseMs: 40 });
     await reasonOf(ask(transport));
     expect(retries.map((retry) => retry.delayMs)).toEqual([3]);
   });
 
   it.each(["-1", "soon", "", "1.5"])("of %j asks for no retry", async (value) => {
-    const { transport, calls } = retrying(failing(pushback(value)));
+    const { transport, calls } = retriedTransport(failing(pushback(value)));
     await reasonOf(ask(transport));
     expect(calls).toHaveLength(1);
   });
@@ -217,7 +221,7 @@ describe("grpc-retry-pushback-ms", () => {
 it.each([join, talk])(
   "a call whose requests stream is never made again, even if it only reads ($name)",
   async (method) => {
-    const { transport, calls } = retrying(failing(busy()));
+    const { transport, calls } = retriedTransport(failing(busy()));
     const reading = { ...method, idempotency: MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS };
     await reasonOf(transport.stream(reading, undefined, undefined, undefined, given([{ value: "a" }])));
     expect(calls).toHaveLength(1);
@@ -226,7 +230,7 @@ it.each([join, talk])(
 
 describe("a stream", () => {
   it("is opened again, with the same request, where it fails before its first message", async () => {
-    const { transport, calls } = retrying((_, before) => {
+    const { transport, calls } = retriedTransport((_, before) => {
       if (before === 0) {
         throw busy();
       }
@@ -238,7 +242,7 @@ describe("a stream", () => {
 
   it("is not opened again after its first message", async () => {
     const reason = busy();
-    const { transport, calls } = retrying(() => broken(reason, "a"));
+    const { transport, calls } = retriedTransport(() => broken(reason, "a"));
     expect(await reasonOf(listen(transport))).toBe(reason);
     expect(calls).toHaveLength(1);
   });
@@ -252,7 +256,7 @@ describe("the wait", () => {
   ])("is a random part (%d) of a time that doubles up to the longest", async (random, expected) => {
     using runtime = useVirtualRuntime();
     runtime.nextFractions(random, random, random, random, random);
-    const { transport, retries } = retrying(failing(busy()), { tries: 6, baseMs: 1000, maxMs: 5000 });
+    const { transport, retries } = retriedTransport(failing(busy()), { tries: 6, baseMs: 1000, maxMs: 5000 });
     await runtime.until(reasonOf(ask(transport)));
     expect(retries.map(({ delayMs }) => Number((delayMs / 1000).toFixed(3)))).toEqual(expected);
   });
@@ -260,7 +264,7 @@ describe("the wait", () => {
   it("comes before the next try", async () => {
     using runtime = useVirtualRuntime();
     runtime.nextFractions(0.5);
-    const { transport, calls } = retrying(failing(busy()), { tries: 2, baseMs: 2000, maxMs: 2000 });
+    const { transport, calls } = retriedTransport(failing(busy()), { tries: 2, baseMs: 2000, maxMs: 2000 });
     const failure = reasonOf(ask(transport));
     await runtime.pass(999);
     expect(calls).toHaveLength(1);
@@ -282,7 +286,7 @@ describe("retry-after", () => {
   ])("%s counts before the time of one's own", async (value, delayMs) => {
     using _ = useVirtualRuntime({ unixMs });
     const abort = new AbortController();
-    const { transport, retries } = retrying(failing(busy(value)), {
+    const { transport, retries } = retriedTransport(failing(busy(value)), {
       tries: 2,
       baseMs: 40,
       onRetry: () => abort.abort(),
@@ -296,7 +300,7 @@ describe("retry-after", () => {
     async (value) => {
       using _ = useVirtualRuntime({ unixMs });
       const reason = busy(value);
-      const { transport, calls, retries } = retrying(failing(reason), { tries: 2 });
+      const { transport, calls, retries } = retriedTransport(failing(reason), { tries: 2 });
       expect(await reasonOf(ask(transport, { timeoutMs: 0 }))).toBe(reason);
       expect(calls).toHaveLength(1);
       expect(retries).toEqual([]);
@@ -308,7 +312,7 @@ describe("retry-after", () => {
     async (value) => {
       using runtime = useVirtualRuntime({ unixMs });
       runtime.nextFractions(0.5);
-      const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
+      const { transport, retries } = retriedTransport(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
       await runtime.until(reasonOf(ask(transport)));
       expect(retries.map((retry) => retry.delayMs)).toEqual([1]);
     },
@@ -322,7 +326,7 @@ describe("the time for the call", () => {
   ])("ends the tries where the node asks for %s s, and %d ms are left", async (asked, timeoutMs) => {
     using _ = useVirtualRuntime();
     const reason = busy(asked);
-    const { transport, calls, retries } = retrying(failing(reason));
+    const { transport, calls, retries } = retriedTransport(failing(reason));
     expect(await reasonOf(ask(transport, { timeoutMs }))).toBe(reason);
     expect(calls).toHaveLength(1);
     expect(retries).toEqual([]);
@@ -330,7 +334,7 @@ describe("the time for the call", () => {
 
   it("allows a wait within it", async () => {
     const abort = new AbortController();
-    const { transport, retries } = retrying(failing(busy("5")), { onRetry: () => abort.abort() });
+    const { transport, retries } = retriedTransport(failing(busy("5")), { onRetry: () => abort.abort() });
     await reasonOf(ask(transport, { timeoutMs: 5500, signal: abort.signal }));
     expect(retries).toHaveLength(1);
   });
@@ -339,7 +343,7 @@ describe("the time for the call", () => {
 describe("a caller that gives up", () => {
   it("during a try gets no other", async () => {
     const abort = new AbortController();
-    const { transport, calls, retries } = retrying(() => {
+    const { transport, calls, retries } = retriedTransport(() => {
       abort.abort();
       throw busy();
     });
@@ -351,7 +355,9 @@ describe("a caller that gives up", () => {
 
   it("during a wait gets no other try", async () => {
     const abort = new AbortController();
-    const { transport, calls } = retrying(failing(busy("1000")), { onRetry: () => setImmediate(() => abort.abort()) });
+    const { transport, calls } = retriedTransport(failing(busy("1000")), {
+      onRetry: () => setImmediate(() => abort.abort()),
+    });
     await reasonOf(ask(transport, { signal: abort.signal, timeoutMs: 0 }));
     await new Promise(setImmediate);
     await new Promise(setImmediate);
