@@ -22,32 +22,33 @@ const JSON_MEMBERS_OF_ELEMENT = 4;
 /** The maximum depth of messages and map entries; protobuf-es decodes messages up to a depth of 100. */
 const MAX_DEPTH = 200;
 
-/** Counts the elements of a response. */
-export interface ElementCount {
-  /** The size of the response, in bytes: its size on the wire, or more if its elements are small. */
-  readonly size: number;
+/** Counts the elements of a response, whose size on the wire is `bytes`. */
+export class ElementCount {
+  private readonly bytes: number;
+  private readonly max: number;
+  private count = 0;
+
+  constructor(bytes: number) {
+    this.bytes = bytes;
+    this.max = Math.max(MAX_ELEMENTS, bytes / ELEMENT_BYTES);
+  }
+
+  /** Returns the size of the response, in bytes: its size on the wire, or more if its elements are small. */
+  size(): number {
+    return Math.max(this.bytes, Math.ceil(this.count * ELEMENT_BYTES));
+  }
+
   /**
    * Counts elements.
    *
    * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if there are more than a response may have
    */
-  add(elements: number): void;
-}
-
-export function countElements(bytes: number): ElementCount {
-  const max = Math.max(MAX_ELEMENTS, bytes / ELEMENT_BYTES);
-  let count = 0;
-  return {
-    get size() {
-      return Math.max(bytes, Math.ceil(count * ELEMENT_BYTES));
-    },
-    add(elements) {
-      count += elements;
-      if (count > max) {
-        throw responseError(TOO_MANY_ELEMENTS);
-      }
-    },
-  };
+  add(elements: number): void {
+    this.count += elements;
+    if (this.count > this.max) {
+      throw responseError(TOO_MANY_ELEMENTS);
+    }
+  }
 }
 
 /** Returns the number of elements that a message counts as, excluding its contents. */
@@ -65,10 +66,10 @@ export function elementsOf(desc: DescMessage): number {
  * @throws Error if the bytes are not such a message
  */
 export function assertElementLimit(desc: DescMessage, bytes: Uint8Array): number {
-  const count = countElements(bytes.length);
+  const count = new ElementCount(bytes.length);
   count.add(elementsOf(desc));
   countIn(fieldsOf(desc), new BinaryReader(bytes), bytes.length, count, 0);
-  return count.size;
+  return count.size();
 }
 
 /**
@@ -77,7 +78,7 @@ export function assertElementLimit(desc: DescMessage, bytes: Uint8Array): number
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
 function assertJsonElementLimit(json: Uint8Array): number {
-  const count = countElements(json.length);
+  const count = new ElementCount(json.length);
   const isList: boolean[] = [];
   let isCounted = false; // By the comma before it.
   for (let at = 0; at < json.length; at += 1) {
@@ -96,7 +97,7 @@ function assertJsonElementLimit(json: Uint8Array): number {
       isList.pop();
     }
   }
-  return count.size;
+  return count.size();
 }
 
 const QUOTE = 0x22;

@@ -14,7 +14,7 @@ import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { INVALID_RESPONSE, invalidResponse, responseError } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertDescriptor, invalidTypeError } from "../../base/input/assert.js";
-import { countElements, elementsOf, parseJson, setSize } from "./answer-size.js";
+import { ElementCount, elementsOf, parseJson, setSize } from "./answer-size.js";
 import { anyToObject, knownTypes, toWholeJson } from "./any.js";
 import { httpBodyFromJson } from "./http-body.js";
 import { isJsonObject } from "./json-values.js";
@@ -45,11 +45,11 @@ export function messageFromJson<O extends DescMessage>(
   if (isHttpBody(desc)) {
     return withSize(ofType(desc, httpBodyFromJson(json)), size);
   }
-  const count = countElements(size);
+  const count = new ElementCount(size);
   try {
     const onMessage = (type: DescMessage) => count.add(elementsOf(type));
     const converted = replaceValues(desc, json, registry, { ...INCOMING, onMessage });
-    return withSize(fromJson(desc, converted, { registry, ignoreUnknownFields: true }), count.size);
+    return withSize(fromJson(desc, converted, { registry, ignoreUnknownFields: true }), count.size());
   } catch (cause) {
     throw cause instanceof ProtocolError ? cause : responseError(invalidResponse(cause), { cause });
   }

@@ -105,10 +105,13 @@ function withFailures(
   headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
 ): ClosableTransport {
   return layered(transport, {
-    async unary(call, next) {
-      const fail = failing(call.method, call.signal, call.contextValues);
-      const header = orFail(() => headersOf(call.header, call.contextValues), fail);
-      return next({ ...call, header }).catch(fail);
+    unary(call, next) {
+      const fail = (reason: unknown) => failing(call.method, call.signal, call.contextValues)(reason);
+      try {
+        return next({ ...call, header: headersOf(call.header, call.contextValues) }).catch(fail);
+      } catch (reason) {
+        return Promise.reject(reason).catch(fail);
+      }
     },
 
     async stream(call, next) {

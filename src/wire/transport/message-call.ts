@@ -19,14 +19,7 @@ import { createActiveSet } from "../../base/signal/collections.js";
 import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
 import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
 import { maxWaitKey } from "./call-context.js";
-import {
-  CallError,
-  deadlineError,
-  extraMessageError,
-  missingMessageError,
-  toConnectError,
-  unsentError,
-} from "./call-failure.js";
+import { CallError, extraMessageError, missingMessageError, toConnectError, unsentError } from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
 import { type AnyCall, transportOf } from "./layered.js";
 import type { ClosableTransport, HeaderInit } from "./transport-types.js";
@@ -51,6 +44,8 @@ export interface MessageCall {
   failure(): ConnectError | undefined;
   /** Waits until something has arrived, or the call has ended. */
   changed(): Promise<void>;
+  /** Waits until the call has ended, or more than one message has arrived. It may also resolve before. */
+  settled(): Promise<void>;
   /** Sends a message. Resolves to `true` when another one may be sent, or to `false` when the call has ended. */
   write(message: Uint8Array): Promise<boolean>;
   /** Ends the requests, after a last message if there is one. */
@@ -97,7 +92,6 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     const onEnd = () => {
       remove();
       stopListening();
-      stopTimer?.();
       stopWaitTimer?.();
       if (calls.size() === 0) {
         stopChecks?.();
@@ -112,7 +106,6 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
     stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
     const stopListening = onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled)));
-    const stopTimer = limitMs === undefined ? undefined : startTimer(() => cancel(deadlineError()), limitMs);
     const stopWaitTimer = maxWaitMs === undefined ? undefined : startTimer(onMaxWait, maxWaitMs);
     return call;
   }
@@ -186,7 +179,7 @@ async function readSingleMessage(call: MessageCall): Promise<Uint8Array> {
       return message;
     }
     if (taken === undefined) {
-      await call.changed();
+      await call.settled();
     }
   }
 }
@@ -227,7 +220,7 @@ function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: 
         for (;;) {
           const bytes = call.take();
           if (bytes !== undefined) {
-            return { done: false, value: codec.parse(desc, bytes) };
+            return { done: false, value: codec.parse(desc, bytes, setSize) };
           }
           if (call.isTaken()) {
             return { done: true, value: undefined };
@@ -283,18 +276,23 @@ export class ChangeSignal {
 export interface Codec {
   /** Throws any error if the message cannot be written. */
   serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array;
-  /** Throws a Connect error, or one of this library's, if the bytes are not such a message. */
-  parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O>;
+  /**
+   * Returns the message, after `onSize` was called with its size in bytes. Throws a Connect error, or one of this library's, if
+   * the bytes are not such a message.
+   */
+  parse<O extends DescMessage>(desc: O, bytes: Uint8Array, onSize?: OnSize): MessageShape<O>;
 }
+
+type OnSize = (message: object, bytes: number) => void;
 
 /** The codec of Protobuf's binary format. */
 export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
 
-function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
+function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array, onSize?: OnSize): MessageShape<O> {
   try {
     const size = assertElementLimit(desc, bytes);
     const message = fromBinary(desc, bytes);
-    setSize(message, size);
+    onSize?.(message, size);
     return message;
   } catch (cause) {
     if (cause instanceof ProtocolError) {

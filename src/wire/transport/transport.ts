@@ -130,12 +130,13 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
   });
   startLoading(opened);
 
-  /** Returns the transport, unless it was closed: at once if it is loaded. */
-  function opening(): ClosableTransport | Promise<ClosableTransport> {
+  /** Returns the transport when it is loaded, unless it was closed. */
+  async function opening(): Promise<ClosableTransport> {
+    const transport = await opened();
     if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
-    return current ?? opened().then(opening);
+    return transport;
   }
 
   const close = async () => {
@@ -143,14 +144,10 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
     await current?.close();
   };
   return {
-    async unary(...call) {
-      const transport = opening();
-      return (transport instanceof Promise ? await transport : transport).unary(...call);
-    },
-    async stream(...call) {
-      const transport = opening();
-      return (transport instanceof Promise ? await transport : transport).stream(...call);
-    },
+    unary: (...call) =>
+      current === undefined || isClosed ? opening().then((it) => it.unary(...call)) : current.unary(...call),
+    stream: (...call) =>
+      current === undefined || isClosed ? opening().then((it) => it.stream(...call)) : current.stream(...call),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -59,7 +59,10 @@ export function startGrpcJsCall(
       onReceive();
       if (!hasEnded()) {
         const header = toHeaders(received);
-        state = { kind: foreignTypeOf(header, FORMATS) === undefined ? "responding" : "foreign", header };
+        state = {
+          kind: foreignTypeOf(contentTypeOf(header), FORMATS) === undefined ? "responding" : "foreign",
+          header,
+        };
         change.notify();
       }
     },
@@ -104,6 +107,7 @@ export function startGrpcJsCall(
     isTaken: () => hasEnded() && unread === undefined,
     failure,
     changed: () => change.wait(),
+    settled: () => change.wait(),
 
     async write(bytes) {
       let isSent = false;
@@ -153,7 +157,9 @@ interface Response {
 function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTruncated, wasStarted }: Response): Outcome {
   // Without a header, the response may consist of headers alone, which grpc-js reports as the trailer.
   const foreignType =
-    header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer, FORMATS) : undefined;
+    header !== undefined || trailer.has("content-type")
+      ? foreignTypeOf(contentTypeOf(header ?? trailer), FORMATS)
+      : undefined;
   if (status.code !== statusCode.OK) {
     const error = statusError(status, header, { hasMessage: hasMessage || isTruncated, wasStarted });
     const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
@@ -166,6 +172,8 @@ function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTrunca
     ? { kind: "succeeded", header: header ?? new Headers(trailer) }
     : { kind: "failed", error: foreignError(foreignType) };
 }
+
+const contentTypeOf = (header: Headers) => header.get("content-type") ?? "";
 
 /** The formats of messages that the transport decodes. */
 const FORMATS = ["proto"] as const;

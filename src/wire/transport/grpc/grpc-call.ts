@@ -78,7 +78,11 @@ class GrpcCall implements MessageCall {
   private readonly frames: FrameReader;
   private readonly buffer = new FrameBuffer();
   private readonly change = new ChangeSignal();
+  /** Whether those who wait are only to learn of the end, or of more than one message. */
+  private awaitsEnd = false;
   private responseHeader: Headers | undefined;
+  /** Whether the fields that hold the status say that the call has succeeded. */
+  private isSuccess = false;
   /** Whether a body or a trailer has arrived, so that the header does not hold the status. */
   private isContinued = false;
   /** Whether bytes of a body have arrived. */
@@ -93,7 +97,7 @@ class GrpcCall implements MessageCall {
 
   onFrame(frame: Frame): void {
     this.buffer.push(frame);
-    if (this.change.isAwaited()) {
+    if (this.change.isAwaited() && !(this.awaitsEnd && this.buffer.isFirst())) {
       this.change.notify();
     } else if (this.buffer.isFull()) {
       streamOf(this.state)?.pause();
@@ -156,6 +160,7 @@ class GrpcCall implements MessageCall {
       })
       .on("trailers", (fields) => {
         this.options.onReceive(stream);
+        this.isSuccess = isSuccess(fields);
         addFields(this.trailer, fields);
         this.isContinued = true;
         this.isComplete = true;
@@ -198,7 +203,9 @@ class GrpcCall implements MessageCall {
       this.isComplete = true;
       this.endWithStatus();
     }
-    this.change.notify();
+    if (!this.awaitsEnd) {
+      this.change.notify();
+    }
   }
 
   private onData(bytes: Uint8Array): void {
@@ -227,6 +234,9 @@ class GrpcCall implements MessageCall {
    * in the header if nothing follows it. A status in a header that precedes a body says nothing about the call.
    */
   private statusError(): ConnectError | undefined {
+    if (this.isContinued && this.isSuccess) {
+      return undefined;
+    }
     const status = this.isContinued ? this.trailer : this.responseHeader;
     if (status === undefined || !status.has(STATUS)) {
       return new CallError({ kind: "missing status" });
@@ -328,6 +338,12 @@ class GrpcCall implements MessageCall {
   }
 
   changed(): Promise<void> {
+    this.awaitsEnd = false;
+    return this.change.wait();
+  }
+
+  settled(): Promise<void> {
+    this.awaitsEnd = true;
     return this.change.wait();
   }
 
@@ -401,6 +417,11 @@ class FrameBuffer {
     return this.bytes >= HIGH_WATER_MARK;
   }
 
+  /** Returns whether there is one message, which nobody has read. */
+  isFirst(): boolean {
+    return this.frames.length === 1;
+  }
+
   isEmpty(): boolean {
     return this.frames.length === 0;
   }
@@ -443,16 +464,23 @@ const FORMATS = ["proto", "json"] as const;
 function readHeader(fields: ResponseFields): Headers {
   const header = new Headers();
   addFields(header, fields);
-  const status = fields[":status"] ?? 0;
+  const { ":status": status = 0, "content-type": contentType = "", "grpc-encoding": encoding } = fields;
   if (status !== HTTP_OK) {
     throw new CallError({ kind: "HTTP status", status }, { header });
   }
-  const foreignType = foreignTypeOf(header, FORMATS);
+  const foreignType = foreignTypeOf(contentType, FORMATS);
   if (foreignType !== undefined) {
     throw brokenAnswerError(unexpectedContentType(foreignType));
   }
-  assertKnownCompression(header.get("grpc-encoding"));
+  if (encoding !== undefined && encoding !== GZIP && encoding !== "identity") {
+    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
+  }
   return header;
+}
+
+/** Returns whether the fields with a status say that the call has succeeded, and nothing else. */
+function isSuccess(fields: IncomingHttpHeaders): boolean {
+  return fields[STATUS] === SUCCESS && fields[DETAILS] === undefined;
 }
 
 function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
@@ -500,17 +528,6 @@ const MIN_PART_BYTES = 1024;
 
 /** Loads zlib with the first message that needs it: most calls have none. */
 const zlib = () => process.getBuiltinModule("node:zlib");
-
-/**
- * Checks the compression of a response.
- *
- * @throws `CallError` if it is neither `gzip` nor `identity`
- */
-function assertKnownCompression(encoding: string | null): void {
-  if (encoding !== null && encoding !== GZIP && encoding !== "identity") {
-    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
-  }
-}
 
 function compress(message: Uint8Array): Frame {
   return { isCompressed: true, bytes: zlib().gzipSync(message) };

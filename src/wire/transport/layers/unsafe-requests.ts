@@ -1,5 +1,5 @@
-import { create, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { create, type DescMessage, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleRequestSchema,
@@ -8,7 +8,7 @@ import {
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { beforeSendKey, withOwnContextValue } from "../call-context.js";
-import { type AnyCall, layered } from "../layered.js";
+import { type AnyCall, layered, type UnaryCall } from "../layered.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
@@ -39,35 +39,41 @@ export function withRequestChecks(
     return result;
   }
 
-  return layered(transport, {
-    async unary(call, next) {
-      const { method, signal, timeoutMs, message, contextValues } = call;
-      const check = checks.get(methodName(method));
-      if (check === undefined) {
-        return next(call);
-      }
-      const request = create(method.input, message);
-      const startedAt = monotonicMs();
-      for (;;) {
-        const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-        const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
-        const clearance = await requireSafe(check, request, { ...call, timeoutMs: leftMs });
-        let isOutdated = false;
-        const values = withOwnContextValue(contextValues, beforeSendKey, () => {
-          if (clearance?.isValid() === false) {
-            isOutdated = true;
-            return outdatedError();
-          }
-          return undefined;
-        });
-        try {
-          return await next({ ...call, timeoutMs: leftMs, contextValues: values });
-        } catch (reason) {
-          if (!isOutdated || signal?.aborted === true) {
-            throw reason;
-          }
+  /** Makes a call once its request is safe, and again if it waited so long that its check is outdated. */
+  async function sendChecked<I extends DescMessage, O extends DescMessage>(
+    check: RequestCheck,
+    call: UnaryCall<I, O>,
+    next: (call: UnaryCall<I, O>) => Promise<UnaryResponse<I, O>>,
+  ): Promise<UnaryResponse<I, O>> {
+    const { method, signal, timeoutMs, message, contextValues } = call;
+    const request = create(method.input, message);
+    const startedAt = monotonicMs();
+    for (;;) {
+      const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+      const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
+      const clearance = await requireSafe(check, request, { ...call, timeoutMs: leftMs });
+      let isOutdated = false;
+      const values = withOwnContextValue(contextValues, beforeSendKey, () => {
+        if (clearance?.isValid() === false) {
+          isOutdated = true;
+          return outdatedError();
+        }
+        return undefined;
+      });
+      try {
+        return await next({ ...call, timeoutMs: leftMs, contextValues: values });
+      } catch (reason) {
+        if (!isOutdated || signal?.aborted === true) {
+          throw reason;
         }
       }
+    }
+  }
+
+  return layered(transport, {
+    unary(call, next) {
+      const check = checks.get(methodName(call.method));
+      return check === undefined ? next(call) : sendChecked(check, call, next);
     },
 
     async stream(call, next) {

@@ -25,7 +25,9 @@ function paceOf(callsPerSecond?: number) {
   const sent: Answered[] = [];
   /** Ask for turns. */
   const ask = async (count = 1, signal?: AbortSignal) => {
-    const turns = Array.from({ length: count }, () => Promise.resolve(pace.turn(read, signal)).then((answered) => sent.push(answered)));
+    const turns = Array.from({ length: count }, () =>
+      Promise.resolve(pace.turn(read, signal)).then((answered) => sent.push(answered)),
+    );
     for (const turn of turns) {
       turn.catch(() => undefined);
     }
