@@ -118,6 +118,16 @@ export function remainingMs(contextValues: ContextValues): number | undefined {
 }
 
 /**
+ * Returns the time limit of an attempt, in milliseconds, if it ends before the call's own, whose end aborts the call's signal:
+ * another node may serve the call then. A time of 0 or less is none.
+ */
+export function ownLimitMs(timeoutMs: number | undefined, contextValues: ContextValues): number | undefined {
+  const remaining = remainingMs(contextValues);
+  const isOwn = timeoutMs !== undefined && timeoutMs > 0 && (remaining === undefined || timeoutMs < remaining);
+  return isOwn ? timeoutMs : undefined;
+}
+
+/**
  * Returns context values that override one value, and share all others with a caller's. The caller may use the same context
  * values for other calls.
  */

@@ -18,8 +18,15 @@ import { onAbort } from "../../base/signal/abort.js";
 import { createActiveSet } from "../../base/signal/collections.js";
 import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
 import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
-import { maxWaitKey } from "./call-context.js";
-import { CallError, extraMessageError, missingMessageError, toConnectError, unsentError } from "./call-failure.js";
+import { maxWaitKey, ownLimitMs } from "./call-context.js";
+import {
+  CallError,
+  deadlineError,
+  extraMessageError,
+  missingMessageError,
+  toConnectError,
+  unsentError,
+} from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
 import { type AnyCall, transportOf } from "./layered.js";
 import type { ClosableTransport, HeaderInit } from "./transport-types.js";
@@ -88,10 +95,12 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
       throw ConnectError.from(signal.reason, Code.Canceled);
     }
     const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
+    const ownMs = ownLimitMs(timeoutMs, contextValues);
     const maxWaitMs = contextValues.get(maxWaitKey);
     const onEnd = () => {
       remove();
       stopListening();
+      stopTimer?.();
       stopWaitTimer?.();
       if (calls.size() === 0) {
         stopChecks?.();
@@ -106,6 +115,7 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
     stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
     const stopListening = onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled)));
+    const stopTimer = ownMs === undefined ? undefined : startTimer(() => cancel(deadlineError()), ownMs);
     const stopWaitTimer = maxWaitMs === undefined ? undefined : startTimer(onMaxWait, maxWaitMs);
     return call;
   }
