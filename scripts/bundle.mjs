@@ -58,7 +58,6 @@ const files = {
     "src/base/file/lock-file",
     "src/base/input/call-options",
     "src/base/input/lazy",
-    "src/base/input/schemas",
     "src/base/input/snapshot",
     "src/base/signal/abort",
     "src/base/signal/collections",
@@ -67,6 +66,7 @@ const files = {
     "src/base/signal/wait",
     "src/wire/transport/call-context",
   ],
+  google: ["gen/client/google/api/annotations_pb", "gen/client/google/api/httpbody_pb"],
   definitions: [
     "gen/client/datanode/api/v2/trading_data_pb",
     "gen/client/vega/api/v1/core_pb",
@@ -74,7 +74,9 @@ const files = {
     "gen/client/vega/events/v1/events_pb",
   ],
   csv: ["src/data/csv/index"],
-  json: ["src/wire/json/any", "src/wire/json/envelope"],
+  schemas: ["src/base/input/schemas"],
+  tail: ["src/wire/json/error-tail"],
+  json: ["src/wire/json/any", "src/wire/json/error-object"],
   tables: ["src/data/schema/table-names"],
   archive: ["src/data/archive/index", "src/data/zip/archive-end"],
   history: [

@@ -4,7 +4,6 @@
  * @module tradewire
  */
 
-export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";
 export type { NetworkParameter } from "../gen/client/vega/vega_pb.js";
@@ -21,6 +20,7 @@ export {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "../gen/client/vega/vega_pb.js";
+export { Code } from "./base/errors/code.js";
 export {
   BannedError,
   CanceledError,

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
-import { Code } from "@connectrpc/connect";
 import { Command, CommanderError, Help } from "commander";
+import { Code } from "../base/errors/code.js";
 import { type ErrorWording, type OptionNames, wordingOf } from "../base/errors/error-text.js";
 import {
   CanceledError,

@@ -1,7 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, createContextValues } from "@connectrpc/connect";
+import { createContextValues } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
+import { Code } from "../base/errors/code.js";
 import { ConnectionError, ProtocolError, RequestError, type TradewireError } from "../base/errors/index.js";
 import { failureKind, wasNeverSent } from "../base/errors/reaction.js";
 import { isChainId } from "../base/input/assert.js";

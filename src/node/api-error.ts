@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { Code } from "../base/errors/code.js";
 
 /** The number of an error whose text is not in {@link NUMBERS}. */
 const NOT_MAPPED = 10_000;

@@ -10,9 +10,10 @@ import {
   isMessage,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import * as v from "valibot";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { Code } from "../base/errors/code.js";
 import { closestName, type OptionNames, quoted } from "../base/errors/error-text.js";
 import { RequestError } from "../base/errors/index.js";
 import { isBytes } from "../base/input/assert.js";

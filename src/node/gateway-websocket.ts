@@ -12,9 +12,10 @@ import {
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type WebSocket, WebSocketServer } from "ws";
+import { Code } from "../base/errors/code.js";
 import { parseHttpCall } from "../wire/http-rule/http-call.js";
 import { responsePart } from "../wire/http-rule/http-rule.js";
 import { matchPath } from "../wire/http-rule/path-template.js";

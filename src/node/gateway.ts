@@ -15,9 +15,10 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { Code } from "../base/errors/code.js";
 import { TradewireError } from "../base/errors/index.js";
 import type { Profile } from "../base/profile.js";
 import { MAX_TIMER_MS } from "../base/runtime/index.js";
@@ -32,7 +33,7 @@ import {
 import { httpStatusFromCode } from "../wire/http-rule/http-status.js";
 import { matchPath } from "../wire/http-rule/path-template.js";
 import { anyToObject, knownTypes } from "../wire/json/any.js";
-import { toErrorObject } from "../wire/json/envelope.js";
+import { toErrorObject } from "../wire/json/error-object.js";
 import { isJsonObject } from "../wire/json/json-values.js";
 import { parseStrictJson } from "../wire/json/strict-json.js";
 

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { Code } from "../base/errors/code.js";
 import { monotonicMs } from "../base/runtime/index.js";
 
 /** The rate limit of each client address. */

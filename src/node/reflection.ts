@@ -1,12 +1,13 @@
 import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { ServerReflection, type ServerReflectionRequest } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import {
   ServerReflection as ServerReflectionAlpha,
   type ServerReflectionRequest as ServerReflectionRequestAlpha,
 } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Code } from "../base/errors/code.js";
 
 /** A request of either version. Both have the same fields, and differ only in the names of the messages. */
 type ReflectionRequest = ServerReflectionRequest | ServerReflectionRequestAlpha;

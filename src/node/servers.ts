@@ -6,8 +6,8 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import type { AddressInfo, Server as NetServer } from "node:net";
-import { Code } from "@connectrpc/connect";
 import type { ConnectNodeAdapterOptions } from "@connectrpc/connect-node";
+import { Code } from "../base/errors/code.js";
 import { ConnectionError } from "../base/errors/index.js";
 import { destroyAfterInput } from "../base/runtime/http2-session.js";
 

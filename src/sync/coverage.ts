@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { compareBigints, max, min } from "../base/bigints.js";
+import { Code } from "../base/errors/code.js";
 import { SinkError } from "../base/errors/index.js";
 import { withJson } from "../base/json-result.js";
 import { monotonicMs } from "../base/runtime/index.js";

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../base/errors/code.js";
 import { FileError, RequestError } from "../base/errors/index.js";
 import { lazily } from "../base/input/lazy.js";
 

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../base/errors/code.js";
 import { CanceledError, SinkError } from "../base/errors/index.js";
 import { snapshot } from "../base/input/snapshot.js";
 import { linkedController } from "../base/signal/abort.js";

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../base/errors/code.js";
 import { quoted } from "../base/errors/error-text.js";
 import { ConnectionError, TradewireError } from "../base/errors/index.js";
 import { isSinkFailure, isTransient, reactionTo } from "../base/errors/reaction.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { max } from "../base/bigints.js";
+import { Code } from "../base/errors/code.js";
 import { RequestError, SinkError } from "../base/errors/index.js";
 import { isTransient } from "../base/errors/reaction.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../base/input/assert.js";

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, type ContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import { ProtocolError, RequestError, type Server } from "./error-classes.js";
 import { type ErrorText, quoted, truncate } from "./error-text.js";
 import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS } from "./network-failure.js";

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import type { ErrorCode } from "./error-codes.js";
 import { type ErrorText, type ErrorTexts, MAX_MESSAGE, renderText, truncate, wordingOf } from "./error-text.js";
 

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import type { ErrorCode } from "./error-codes.js";
 import type { ErrorText } from "./error-text.js";
 import { causesOf, errorCodes, isError } from "./node-errors.js";

@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { Code } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import { FileError } from "./error-classes.js";
 import type { ErrorText } from "./error-text.js";
 

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import { NodeError } from "./error-classes.js";
 
 /** Returns whether a node responded that it does not have what was requested. */

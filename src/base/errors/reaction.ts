@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "./code.js";
 import {
   BannedError,
   CanceledError,

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { withJson } from "../json-result.js";
+import { Code } from "./code.js";
 import { RequestError, TradewireError } from "./error-classes.js";
 import { MAX_MESSAGE, truncate } from "./error-text.js";
 

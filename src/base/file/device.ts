@@ -1,6 +1,6 @@
 import fs, { type Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../errors/code.js";
 import { FileError } from "../errors/index.js";
 import { shownPath } from "../errors/node-errors.js";
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, createReadStream, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../errors/code.js";
 import { FileError, RequestError } from "../errors/index.js";
 import { fileError, hasErrorCode, quotedPath, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { monotonicMs } from "../runtime/index.js";

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../errors/code.js";
 import { FileError, TradewireError } from "../errors/error-classes.js";
 import { errorCodes, isError } from "../errors/node-errors.js";
 

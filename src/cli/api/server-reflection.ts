@@ -13,10 +13,11 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { Code, type Transport } from "@connectrpc/connect";
+import type { Transport } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { quoted, truncate } from "../../base/errors/error-text.js";
 import { NodeError, ProtocolError } from "../../base/errors/index.js";
 import type { Definitions } from "./definitions.js";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { buffer } from "node:stream/consumers";
-import { Code } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, ProtocolError, RequestError } from "../../base/errors/index.js";
 import { timeoutSignal } from "../../base/runtime/index.js";
 import { isTableName, tableNames } from "../../data/schema/table-names.js";

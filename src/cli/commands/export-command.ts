@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { NodeError, RequestError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { rangeError } from "../../data/history/export-request.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { closestName } from "../../base/errors/error-text.js";
 import { RequestError, TradewireError } from "../../base/errors/index.js";
 import type { Client } from "../../index.js";

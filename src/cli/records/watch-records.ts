@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { reactionTo } from "../../base/errors/reaction.js";
 import { startTimer, unixMs } from "../../base/runtime/index.js";

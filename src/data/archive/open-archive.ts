@@ -1,9 +1,9 @@
 import fs from "node:fs";
 import os from "node:os";
 import paths from "node:path";
-import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import { addCaller, recordCaller } from "../../base/errors/caller-stack.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { isError } from "../../base/errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError, isBytes } from "../../base/input/assert.js";

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { type ErrorText, quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
 

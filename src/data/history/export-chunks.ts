@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../../gen/client/google/api/httpbody_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { type ErrorObject, NodeError, ProtocolError, type TypedObject } from "../../base/errors/index.js";
 import { assertIterable, assertKnownKeys } from "../../base/input/assert.js";
 import { snapshot } from "../../base/input/snapshot.js";

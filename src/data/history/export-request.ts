@@ -1,4 +1,5 @@
-import { Table } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import type { Table } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { tableNumbers } from "../../../gen/names/tables.js";
 import { type ErrorText, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
@@ -35,7 +36,7 @@ export function readExportRequest(request: ExportRequest): ExportedRange & { tab
   const name = readTable(table);
   const range = { fromBlock: readBlock(fromBlock, "fromBlock"), toBlock: readBlock(toBlock, "toBlock") };
   requireOrder(range);
-  return { ...range, table: name, tableNumber: Table[upper(name)] };
+  return { ...range, table: name, tableNumber: tableNumbers[name] };
 }
 
 /**
@@ -106,10 +107,6 @@ export function rangeError(
     return `Correct the range: ${nearestText(nearest)}${snapped}.`;
   };
   return new RequestError(problem, { errorCode: "TW_BLOCK_RANGE", advice, cause });
-}
-
-function upper(name: TableName): Uppercase<TableName> {
-  return name.toUpperCase() as Uppercase<TableName>;
 }
 
 /** Formats a value for an error. Callers without types can pass anything. */

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { isChainId } from "../../base/input/assert.js";

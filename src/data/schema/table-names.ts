@@ -1,26 +1,21 @@
-import { Table, TableSchema } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import type { Table } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { tableNumbers } from "../../../gen/names/tables.js";
 import { suggestNames } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue } from "../../base/input/assert.js";
 
 /** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES`. */
-export type TableName = Exclude<Lowercase<keyof typeof Table>, "unspecified">;
-
-const numbers = new Map<string, Table>(
-  TableSchema.values
-    .filter(({ number }) => number !== Table.UNSPECIFIED)
-    .map(({ localName, number }) => [localName.toLowerCase(), number]),
-);
+export type TableName = keyof typeof tableNumbers;
 
 /** The names of all export tables, in the order of their enum numbers. */
-export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
+export const tableNames: readonly TableName[] = Object.keys(tableNumbers).filter(isTableName);
 
 export function isTableName(name: string): name is TableName {
-  return numbers.has(name);
+  return Object.hasOwn(tableNumbers, name);
 }
 
 export function tableName(table: Table): TableName | undefined {
-  return tableNames.find((name) => numbers.get(name) === table);
+  return tableNames.find((name) => tableNumbers[name] === table);
 }
 
 /**

@@ -1,6 +1,7 @@
+import { codeNames } from "../../../gen/names/codes.js";
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue, invalidTypeError } from "../../base/input/assert.js";
-import { enums, type WireEnum, wireEnums } from "./data/enums.js";
+import { enums, type WireEnum } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";
@@ -204,8 +205,7 @@ function tableColumn(
   if (code === undefined) {
     return { name, type, holds: MEANINGS[type], ...more };
   }
-  const names = Object.fromEntries(wireEnums[code].values.map((value) => [value.number, value.name]));
-  return { name, type, holds: "code", ...more, code: { enum: code, names } };
+  return { name, type, holds: "code", ...more, code: { enum: code, names: { ...codeNames[code] } } };
 }
 
 function isEnumType(type: ColumnType): type is EnumType {

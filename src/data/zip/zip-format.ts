@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError } from "../../base/errors/index.js";
 /** Signatures at the start of an archive's records. */

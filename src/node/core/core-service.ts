@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type CoreService,
   type StatisticsSchema,
@@ -8,6 +8,7 @@ import {
 } from "../../../gen/vega/api/v1/core_pb.js";
 import type { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
 import { AccountTypeSchema, ChainStatus } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import type { Profile } from "../../base/profile.js";
 import { unixMs } from "../../base/runtime/index.js";
 import { apiError } from "../api-error.js";

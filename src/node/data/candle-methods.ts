@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { type Candle, CandleSchema } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepth, PriceLevel, Trade } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { apiError, invalidArgument } from "../api-error.js";
 import { type BlockEvent, isOrder } from "../world/block-event.js";
 import type { World } from "../world/world.js";

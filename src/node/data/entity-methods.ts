@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import {
   type AccountBalance,
   AccountBalanceSchema,
@@ -12,6 +12,7 @@ import {
   AccountDetailsSchema,
   type LedgerEntry,
 } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { invalidArgument } from "../api-error.js";
 import type { Event } from "../world/block-event.js";
 import type { World } from "../world/world.js";

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { busEventTypeNames } from "../../../gen/names/events.js";
 import { type BusEvent, BusEventSchema, BusEventType } from "../../../gen/vega/events/v1/events_pb.js";
 import type { LedgerMovement } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { startInterval, startTimer } from "../../base/runtime/index.js";
 import { apiError, invalidArgument } from "../api-error.js";
 import type { BlockEvent, Event } from "../world/block-event.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { DateRange } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { apiError, invalidArgument } from "../api-error.js";
 
 /** The identifier of the network itself where a party is expected. */

@@ -1,5 +1,4 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import {
   type ListGovernanceDataRequest,
   ListGovernanceDataRequest_Type,
@@ -10,6 +9,7 @@ import {
   type Proposal,
   Vote_Value,
 } from "../../../gen/vega/governance_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { invalidArgument, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
 import {

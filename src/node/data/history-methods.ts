@@ -1,8 +1,9 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { Table, type TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CheckpointEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { RequestError } from "../../base/errors/index.js";
 import { type Profile, profileRules } from "../../base/profile.js";
 import { archiveName, csvName } from "../../data/archive/export-names.js";

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type {
   AccountFilter,
   AggregatedLedgerEntrySchema,
@@ -9,6 +9,7 @@ import type {
   TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { AccountType, TransferType } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { csvLine } from "../../data/csv/encode-csv.js";
 import { type CheckedLedgerRequest, ledgerFileName } from "../../data/ledger/ledger-request.js";
 import { invalidArgument } from "../api-error.js";

@@ -1,6 +1,6 @@
-import { Code } from "@connectrpc/connect";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import type { MarketData } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { apiError, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { identifier, oneOf, type Query, queryError, queryIdentifier } from "./filters.js";

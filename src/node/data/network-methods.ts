@@ -1,5 +1,4 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import {
   type NetworkLimitsSchema,
   type Node,
@@ -7,6 +6,7 @@ import {
   NodeStatus,
   ValidatorNodeStatus,
 } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { apiError, invalidArgument, NO_RESOURCE, requireFound } from "../api-error.js";
 import { hashOf } from "../generated-history/seeded-values.js";
 import type { Block } from "../world/block-event.js";

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { OrderFilter, StopOrderFilter } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { StopOrderEvent, StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import { type Order, StopOrder_Status, type Trade } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import type { Profile } from "../../base/profile.js";
 import { apiError, invalidArgument, NO_RESOURCE, requireFound } from "../api-error.js";
 import { isOrder } from "../world/block-event.js";

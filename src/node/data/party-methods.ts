@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import {
   type StakeLinking,
   StakeLinking_Status,
   StakeLinking_Type,
   StakeLinkingSchema,
 } from "../../../gen/vega/events/v1/events_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { requireFound } from "../api-error.js";
 import { hashOf } from "../generated-history/seeded-values.js";
 import type { PartyRecord, World } from "../world/world.js";

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import type { Block, BlockEvent } from "../world/block-event.js";
 
 /** The messages of a stream. The node's statistics count the open streams of each subject. */

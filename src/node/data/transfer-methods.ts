@@ -1,5 +1,4 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import {
   type ListTransfersRequest,
   ListTransfersRequest_Scope,
@@ -8,6 +7,7 @@ import {
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Transfer } from "../../../gen/vega/events/v1/events_pb.js";
 import { AccountType, EntityScope } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { apiError, NO_RESOURCE, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { askedIdentifier, canBeIdentifier, isWanted, NO_IDENTIFIER, type Query, queryError } from "./filters.js";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
-import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
+import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { wait } from "../../base/signal/wait.js";
 import { type Job, type JobData, releasedJob, UNIT_QUEUE } from "./jobs.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { Code } from "@connectrpc/connect";
 import type PgBoss from "pg-boss";
 import * as v from "valibot";
+import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { jsonObject } from "../../base/input/schemas.js";
 import { tableNames } from "../../data/schema/table-names.js";

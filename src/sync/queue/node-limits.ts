@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { BannedError, SinkError, type TradewireError } from "../../base/errors/index.js";
 import { unixMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";

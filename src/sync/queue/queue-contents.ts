@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { compareBigints } from "../../base/bigints.js";
+import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { firstIndex } from "../../base/signal/collections.js";
 import type { BlockRange } from "../../data/history/segments.js";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
-import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
+import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { isTransient, reactionTo } from "../../base/errors/reaction.js";
 import { snapshot } from "../../base/input/snapshot.js";

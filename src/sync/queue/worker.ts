@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { snapshot } from "../../base/input/snapshot.js";
 import { monotonicMs, randomUUID } from "../../base/runtime/index.js";

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { SinkError } from "../../base/errors/index.js";
 import { isTableName, type TableName } from "../../data/schema/table-names.js";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { gzipSync } from "node:zlib";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ConnectionError, RequestError } from "../../base/errors/index.js";
 import { hasBody, hostCheck, limitWaiting } from "../../base/http-server/hardening.js";

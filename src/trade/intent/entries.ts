@@ -1,8 +1,8 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { FileError, type Refusal } from "../../base/errors/index.js";
 import { tryDecode } from "../../base/input/decode.js";

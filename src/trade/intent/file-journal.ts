@@ -1,8 +1,8 @@
 import { type BigIntStats, statSync } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { FileError, TradewireError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";

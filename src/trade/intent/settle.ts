@@ -1,8 +1,8 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { SubmitTransactionRequest_Type } from "../../../gen/client/vega/api/v1/core_pb.js";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import {
   ConnectionError,

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import { Market_TradingMode } from "../../../gen/vega/markets_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { backoffMs, wait } from "../../base/signal/wait.js";

@@ -1,5 +1,6 @@
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { undefinedIf } from "../../base/errors/not-found.js";
 import { monotonicMs } from "../../base/runtime/index.js";

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
-import { Code } from "@connectrpc/connect";
 import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../../gen/vega/events/v1/events_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError } from "../../base/errors/index.js";
 import { reactionTo } from "../../base/errors/reaction.js";
 import { type StopTimer, startTimer } from "../../base/runtime/index.js";

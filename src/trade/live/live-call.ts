@@ -1,12 +1,7 @@
 import type { DescMessage, DescMethodStreaming, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import {
-  type CallOptions,
-  Code,
-  type ContextValues,
-  createContextValues,
-  type StreamResponse,
-} from "@connectrpc/connect";
+import { type CallOptions, type ContextValues, createContextValues, type StreamResponse } from "@connectrpc/connect";
 import { type CallErrorMapper, mapStreamErrors } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, SlowConsumerError, TradewireError } from "../../base/errors/index.js";
 import { reactionTo } from "../../base/errors/reaction.js";
 import { startInterval } from "../../base/runtime/index.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { lazily } from "../../base/input/lazy.js";

@@ -1,7 +1,8 @@
-import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { CallOptions, Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { isNotFound, undefinedIf } from "../../base/errors/not-found.js";
 import { toConnectOptions } from "../../base/input/call-options.js";

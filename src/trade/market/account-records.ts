@@ -1,6 +1,6 @@
-import { Code } from "@connectrpc/connect";
 import type { AccountBalance } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Order, Position } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import type { StopOrderRecord } from "../../data/listing/listings.js";
 

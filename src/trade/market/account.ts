@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertKnownKeys } from "../../base/input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/input/call-options.js";

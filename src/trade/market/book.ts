@@ -1,6 +1,6 @@
-import { Code } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveMarketsDepthUpdatesResponse } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { createEventReporter } from "../../base/errors/observer.js";
 import { assertFunction, assertKnownKeys } from "../../base/input/assert.js";

@@ -1,6 +1,6 @@
-import { Code } from "@connectrpc/connect";
 import type { GetLatestMarketDepthResponse } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepthUpdate, PriceLevel } from "../../../gen/vega/vega_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { asResult } from "../../base/json-result.js";
 import { firstIndex } from "../../base/signal/collections.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../base/errors/code.js";
 import type { ErrorCode } from "../../base/errors/error-codes.js";
 import { MAX_MESSAGE, truncate } from "../../base/errors/error-text.js";
 import {

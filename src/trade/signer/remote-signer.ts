@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../base/errors/code.js";
 import { CanceledError, ConnectionError, ProtocolError, TradewireError } from "../../base/errors/index.js";
 import { hasErrorCode, quotedPath } from "../../base/errors/node-errors.js";
 import {

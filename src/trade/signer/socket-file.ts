@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, lstat, mkdtemp, rename, rm, rmdir, stat } from "node:fs/promises";
 import { request, type Server } from "node:http";
 import { dirname, join, resolve } from "node:path";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, FileError, RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode, quotedPath, shownPath } from "../../base/errors/node-errors.js";
 import { currentUser, entryExposure, exposure, pathExposure } from "../../base/file/exposure.js";

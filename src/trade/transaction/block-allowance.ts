@@ -1,5 +1,6 @@
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../../gen/client/vega/api/v1/core_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, RequestError } from "../../base/errors/index.js";
 import { undefinedIf } from "../../base/errors/not-found.js";
 import { isIntegerIn } from "../../base/input/assert.js";

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { CanceledError, ConnectionError } from "../../base/errors/index.js";
 import { requireMs } from "../../base/input/assert.js";
 import { monotonicMs } from "../../base/runtime/index.js";

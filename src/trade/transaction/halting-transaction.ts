@@ -1,5 +1,5 @@
 import { type DescService, isMessage } from "@bufbuild/protobuf";
-import { type CallOptions, Code } from "@connectrpc/connect";
+import type { CallOptions } from "@connectrpc/connect";
 import { TradingDataService } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import {
   CheckRawTransactionRequestSchema,
@@ -11,6 +11,7 @@ import {
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { Code } from "../../base/errors/code.js";
 import { CommandError, ConnectionError, type TradewireError } from "../../base/errors/index.js";
 import { tryDecode } from "../../base/input/decode.js";
 import type { ServiceClient } from "../../wire/transport/service-client.js";

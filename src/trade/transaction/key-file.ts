@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import fs from "node:fs";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { FileError } from "../../base/errors/index.js";
 import { fileError, shownPath } from "../../base/errors/node-errors.js";
 import { currentUser, entryExposure, pathExposure } from "../../base/file/exposure.js";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CoreService,
   SubmitTransactionRequest_Type,
@@ -7,6 +7,7 @@ import {
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { inconclusiveSubmission, responseError } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import {
   BannedError,
   CanceledError,

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import type { ErrorCode } from "../../base/errors/error-codes.js";
 import {
   BannedError,

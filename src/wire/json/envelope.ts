@@ -1,8 +1,6 @@
-import { create, type JsonObject, type JsonValue, type Registry } from "@bufbuild/protobuf";
-import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { Code } from "../../base/errors/code.js";
 import { type ErrorObject, ProtocolError, type TypedObject } from "../../base/errors/index.js";
-import { anyFromObject, anyToObject } from "./any.js";
 import { isJsonObject, MAX_DEPTH } from "./json-values.js";
 
 /** One JSON object of a stream: either a result or an error. */
@@ -116,30 +114,4 @@ function numbered(code: unknown): Code | undefined {
 
 function named(name: unknown): Code | undefined {
   return typeof name === "string" ? NAMES.get(name.toUpperCase()) : undefined;
-}
-
-export function toErrorObject(error: ConnectError, registry?: Registry): ErrorObject {
-  const details = error.details.map((detail) => {
-    if ("desc" in detail) {
-      return { "@type": `type.googleapis.com/${detail.desc.typeName}` };
-    }
-    const { type, value, debug } = detail;
-    if (isJsonObject(debug) && typeof debug["@type"] === "string") {
-      return anyToObject(anyFromObject({ ...debug, "@type": debug["@type"] }, registry), registry); // It was received as JSON.
-    }
-    return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }), registry);
-  });
-  if (/^invalid grpc-status: /.test(error.rawMessage)) {
-    return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
-  }
-  // Connect accepts any number as the code in the details of gRPC's status.
-  return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
-}
-
-export function decodeMessage(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
 }

@@ -1,8 +1,8 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code } from "@connectrpc/connect";
 import { type HttpBody, HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { responseError, unexpectedContentType } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { anyFromObject, knownTypes } from "./any.js";
 import { decodeBase64, isJsonObject } from "./json-values.js";

@@ -1,5 +1,4 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { base64Encode } from "@bufbuild/protobuf/wire";
 import { isBytes } from "../../base/input/assert.js";
 
 /** The maximum depth of JSON: that of a Protobuf message. */
@@ -51,5 +50,5 @@ export function jsonReplacer(this: unknown, key: string, value: unknown): unknow
   }
   // For a Buffer, `value` is the result of its toJSON(), so the Buffer is read from the object.
   const held: unknown = typeof value === "object" && value !== null ? Reflect.get(Object(this), key) : undefined;
-  return isBytes(held) ? base64Encode(held) : value;
+  return isBytes(held) ? Buffer.from(held).toString("base64") : value;
 }

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertDescriptor } from "../../base/input/assert.js";
 import { isJsonObject } from "./json-values.js";

@@ -1,12 +1,24 @@
 // The values that a call carries between the layers, in its context values. The entry for OpenTelemetry needs one of the
 // keys, so this file loads nothing but clocks: the keys are written out instead of made by Connect's `createContextKey`.
-import { type ConnectError, type ContextKey, type ContextValues, createContextValues } from "@connectrpc/connect";
+import type { ConnectError, ContextKey, ContextValues } from "@connectrpc/connect";
 import { monotonicMs } from "../../base/runtime/index.js";
 
-/** Connect's functions for context values, which use `this`. */
-const sharedFunctions = /* @__PURE__ */ createContextValues();
+/** The functions of context values. The values are properties of the object that has these as its prototype. */
+const sharedFunctions: ContextValues = {
+  get(key) {
+    return key.id in this ? Reflect.get(this, key.id) : key.defaultValue;
+  },
+  set(key, value) {
+    Reflect.set(this, key.id, value);
+    return this;
+  },
+  delete(key) {
+    Reflect.deleteProperty(this, key.id);
+    return this;
+  },
+};
 
-/** Returns empty context values. All calls share their functions, of which Connect would create three for each. */
+/** Returns empty context values. All calls share their functions; Connect would create three for each call. */
 export function newContextValues(): ContextValues {
   return Object.create(sharedFunctions);
 }

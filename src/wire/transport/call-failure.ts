@@ -1,6 +1,6 @@
 import { createRegistry, type DescMessage, fromJson, type Registry } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import {
   EMPTY_RESPONSE,
   INVALID_RESPONSE,
@@ -11,6 +11,7 @@ import {
   UNEXPECTED_COMPRESSION,
   unexpectedContentType,
 } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import { type HttpAnswer, TradewireError } from "../../base/errors/index.js";
 import { streamReset } from "../../base/errors/network-failure.js";
 import { isError } from "../../base/errors/node-errors.js";

@@ -1,5 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
+import { ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
 import {
   type CallErrorMapper,
   HEADERS_TOO_LARGE,
@@ -10,6 +10,7 @@ import {
   type ThrowCallError,
   TRUNCATED_RESPONSE,
 } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import {
   CanceledError,
   ConnectionError,
@@ -24,7 +25,7 @@ import { causesOf, errorCodes, isError } from "../../base/errors/node-errors.js"
 import { isForbiddenHeader } from "../config/config-schema.js";
 import { exposedHost } from "../config/loopback.js";
 import { codeOfHttpStatus } from "../http-rule/http-status.js";
-import { toErrorObject } from "../json/envelope.js";
+import { toErrorObject } from "../json/error-object.js";
 import { remainingMs, type SentTo, setSentTo } from "./call-context.js";
 import {
   CallError,

@@ -8,8 +8,9 @@ import {
   type Registry,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { ConnectError, type ContextValues } from "@connectrpc/connect";
 import { INVALID_RESPONSE, serializationError } from "../../base/errors/call-errors.js";
+import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { connectTimeoutError } from "../../base/errors/network-failure.js";
 import { isError } from "../../base/errors/node-errors.js";

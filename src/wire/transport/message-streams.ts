@@ -1,5 +1,6 @@
 import { type DescMessage, type DescMethod, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type StreamResponse } from "@connectrpc/connect";
+import { ConnectError, type StreamResponse } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { extraMessageError, missingMessageError } from "./call-failure.js";
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import type { ErrorText } from "../../base/errors/error-text.js";
 import { ConnectionError } from "../../base/errors/index.js";
 import { networkFailure } from "../../base/errors/network-failure.js";

@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
+import { ConnectError, type Interceptor, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
 import { createLinkedAbortController, runStreamingCall } from "@connectrpc/connect/protocol";
+import { Code } from "../../base/errors/code.js";
 import { startTimer } from "../../base/runtime/index.js";
 import { type LazyController, onAbort } from "../../base/signal/abort.js";
 import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { statSync } from "node:fs";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../base/errors/code.js";
 import { ConnectionError, RequestError } from "../../base/errors/index.js";
 import { fileError, isError, quotedPath, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { readFileOrPipe } from "../../base/file/read-file.js";

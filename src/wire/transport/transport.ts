@@ -1,7 +1,8 @@
 import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { CallErrorMapper } from "../../base/errors/call-errors.js";
 import { addCaller, recordCaller } from "../../base/errors/caller-stack.js";
+import { Code } from "../../base/errors/code.js";
 import { TradewireError } from "../../base/errors/index.js";
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../../base/input/assert.js";
 import { lazily, startLoading } from "../../base/input/lazy.js";

@@ -1,7 +1,7 @@
 import { link, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { fileError, isError, quotedPath } from "../../../base/errors/node-errors.js";
 import { sweepTemporary, temporaryName } from "../../../base/file/temporary-files.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { RequestError, SinkError } from "../../../base/errors/index.js";
 import type { TableName } from "../../../data/schema/table-names.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
 import { MAX_MESSAGE, truncate } from "../../../base/errors/error-text.js";
 import { CanceledError, RequestError, SinkError, TradewireError } from "../../../base/errors/index.js";
 import { isError } from "../../../base/errors/node-errors.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { createTableSql } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { assertKnownKeys, assertText, parsePositiveInteger, parseSignal } from "../../../base/input/assert.js";
 import { snapshot } from "../../../base/input/snapshot.js";

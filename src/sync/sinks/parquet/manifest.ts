@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode, quotedPath } from "../../../base/errors/node-errors.js";
 import { jsonObject, wholeNumber } from "../../../base/input/schemas.js";

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError, TradewireError } from "../../../base/errors/index.js";
 import { fileError, hasErrorCode } from "../../../base/errors/node-errors.js";
 import { syncFolder, writeAtomically } from "../../../base/file/atomic-file.js";

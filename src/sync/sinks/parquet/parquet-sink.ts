@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { CanceledError, SinkError } from "../../../base/errors/index.js";
 import { assertKnownKeys, assertText } from "../../../base/input/assert.js";
 import type { TableName } from "../../../data/schema/table-names.js";

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import { syncFolder } from "../../../base/file/atomic-file.js";

@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { findUntrusted, type TrustedSchema } from "../../../base/postgres.js";
 import type { TableName } from "../../../data/schema/table-names.js";

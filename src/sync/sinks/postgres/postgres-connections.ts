@@ -1,5 +1,5 @@
-import { Code } from "@connectrpc/connect";
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
+import { Code } from "../../../base/errors/code.js";
 import { CanceledError, RequestError } from "../../../base/errors/index.js";
 import { valueTypes } from "../../../base/postgres.js";
 import { linkedController, onAbort, raceAbort } from "../../../base/signal/abort.js";

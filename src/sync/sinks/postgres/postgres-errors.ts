@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError, TradewireError } from "../../../base/errors/index.js";
 import { isError } from "../../../base/errors/node-errors.js";
 

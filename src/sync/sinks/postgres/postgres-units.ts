@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
+import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import type { FetchUnit, LoadResult, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";

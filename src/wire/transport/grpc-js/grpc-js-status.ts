@@ -1,7 +1,8 @@
-import { appendHeaders, Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
+import { appendHeaders, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
 import { Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../../gen/client/google/rpc/status_pb.js";
 import { BROKEN_COMPRESSION, UNEXPECTED_COMPRESSION } from "../../../base/errors/call-errors.js";
+import { Code } from "../../../base/errors/code.js";
 import { RequestError } from "../../../base/errors/index.js";
 import { markConnecting } from "../../../base/errors/network-failure.js";
 import { tryDecode } from "../../../base/input/decode.js";

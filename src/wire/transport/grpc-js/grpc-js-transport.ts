@@ -1,6 +1,7 @@
 import type { ClientHttp2Stream } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { Channel, type ChannelOptions, compressionAlgorithms, connectivityState } from "@grpc/grpc-js";
+import { Code } from "../../../base/errors/code.js";
 import { connectTimeoutError } from "../../../base/errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, startImmediate, unixMs } from "../../../base/runtime/index.js";
 import { createActiveSet } from "../../../base/signal/collections.js";

@@ -18,7 +18,7 @@ import {
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import { isBytes } from "../../../base/input/assert.js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { decodeMessage } from "../../json/envelope.js";
+import { decodeMessage } from "../../json/error-object.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
 import { foreignTypeOf } from "../grpc-headers.js";
 import { limitInterimResponses } from "../http2-liveness.js";

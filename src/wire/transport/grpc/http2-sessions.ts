@@ -7,7 +7,8 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS, markConnecting } from "../../../base/errors/network-failure.js";
 import { destroyAfterInput } from "../../../base/runtime/http2-session.js";
@@ -161,7 +162,7 @@ export function createSessions(
     return usableSession();
   }
 
-  /** Opens a stream of a session; `undefined` if it was given up. */
+  /** Opens a stream of a session; `undefined` if it was abandoned. */
   function openStream(
     session: Session,
     headers: OutgoingHttpHeaders,
@@ -171,7 +172,7 @@ export function createSessions(
       throw new ConnectError("the call has ended", Code.Canceled);
     }
     if (!acceptsStreams(session) || !hasCapacity(session)) {
-      return undefined; // It was given up, or filled by other calls, meanwhile.
+      return undefined; // It was abandoned, or filled by other calls, meanwhile.
     }
     try {
       const stream = session.http2.request(headers);

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { type LazyController, onAbort } from "../../../base/signal/abort.js";
 import { type ActiveSet, createActiveSet } from "../../../base/signal/collections.js";

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
+import { ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
 import { mapStreamErrors } from "../../../base/errors/call-errors.js";
+import { Code } from "../../../base/errors/code.js";
 import {
   BannedError,
   ConnectionError,

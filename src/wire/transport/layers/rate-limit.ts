@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { ConnectError, type ContextValues } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { BannedError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../../base/runtime/index.js";
 import { onAbort } from "../../../base/signal/abort.js";

@@ -1,5 +1,6 @@
 import { create, type DescMethod, isMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, type ContextValues, type Interceptor } from "@connectrpc/connect";
+import { Code } from "../../../base/errors/code.js";
 import { ConnectionError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../../base/runtime/index.js";
 import { lazyControllerOf, linkedController } from "../../../base/signal/abort.js";

@@ -1,10 +1,11 @@
 import { create, type DescMessage, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
+import { ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleRequestSchema,
   TradingDataService,
 } from "../../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { Code } from "../../../base/errors/code.js";
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { beforeSendKey, withOwnContextValue } from "../call-context.js";

@@ -1,6 +1,7 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { type Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import type { Code } from "../../../base/errors/code.js";
 import type { ErrorObject, TypedObject } from "../../../base/errors/index.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
 import { codeOfApiStatus, codeOfHttpStatus } from "../../http-rule/http-status.js";

@@ -1,6 +1,7 @@
 import { create, type DescMessage, type DescMethod, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type StreamRequest } from "@connectrpc/connect";
+import { ConnectError, type StreamRequest } from "@connectrpc/connect";
 import { REQUESTS_STREAM_ALONE, responseError } from "../../../base/errors/call-errors.js";
+import { Code } from "../../../base/errors/code.js";
 import { RequestError } from "../../../base/errors/index.js";
 import type { RestConfig } from "../../config/client-config.js";
 import { createFirstHttpCall } from "../../http-rule/http-call.js";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
-import { Code, type StreamRequest } from "@connectrpc/connect";
+import type { StreamRequest } from "@connectrpc/connect";
 import { WebSocket } from "ws";
 import {
   INVALID_FRAME,
@@ -10,6 +10,7 @@ import {
   noWebSocket,
   responseError,
 } from "../../../base/errors/call-errors.js";
+import { Code } from "../../../base/errors/code.js";
 import { ConnectionError, RequestError, serverOf } from "../../../base/errors/index.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { isError } from "../../../base/errors/node-errors.js";
