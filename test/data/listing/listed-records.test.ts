@@ -8,6 +8,7 @@ import {
   type StopOrderRecord,
   type UnitsRecord,
 } from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import type {
   ListStopOrdersRequest,
   StopOrderConnectionSchema,
@@ -79,6 +80,8 @@ async function outcome(way: (typeof ways)[number], options: ListOptions<UnitsRec
       ids.push(stopOrder.id);
     }
   });
+  // A page that was read ahead, and canceled, may still be on its way: it arrives before this call.
+  await clients[way].service(TradingDataService).getNetworkParameter({ key: "a" });
   return { ids, reason };
 }
 
