@@ -1,16 +1,17 @@
 // Everything that the project promises about speed, beside its peers, in one run.
 //
-//   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--out FOLDER]
+//   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--beside CHECKOUT] [--busy N] [--out FOLDER]
 //
-// `npm run bench` builds before. Tables go to the terminal; results.json, a plot of each group, and a page with all of
+// `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, and `--busy` lets so
+// many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a page with all of
 // them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was
 // missed.
-import { fork, spawnSync } from "node:child_process";
+import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { loadavg, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { machine } from "./measure/machine.mjs";
@@ -27,6 +28,8 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     only: { type: "string", multiple: true },
     rounds: { type: "string" },
+    beside: { type: "string" },
+    busy: { type: "string", default: "0" },
     out: { type: "string", default: fileURLToPath(new URL("../docs/bench", import.meta.url)) },
   },
 });
@@ -37,6 +40,7 @@ if (unknown !== undefined) {
   throw new Error(`${unknown} is no group; there are ${all.join(", ")}`);
 }
 
+const busy = Array.from({ length: Number(values.busy) }, () => spawn(process.execPath, ["-e", "for (;;);"]));
 const server = fork(fileURLToPath(new URL("./server/main.mjs", import.meta.url)));
 const serverGone = new AbortController();
 server.once("exit", () => serverGone.abort(new Error("the server has ended")));
@@ -64,6 +68,7 @@ console.log(`${HOW.join("\n")}\n`);
 try {
   for (const name of chosen.filter((each) => groups.includes(each))) {
     const { title, about, sections } = await import(`./groups/${name}.mjs`);
+    const [load] = loadavg();
     const done = [];
     for await (const section of sections(context)) {
       done.push(await run(section, name));
@@ -72,10 +77,18 @@ try {
       missed += done.at(-1).goals.filter(({ met }) => met === false).length;
     }
     const date = new Date().toISOString();
-    await write(name, { title, about, date, quick: values.quick, machine: machine(), sections: done });
+    const facts = { about, date, quick: values.quick, load, busy: busy.length, machine: machine() };
+    await write(busy.length === 0 ? name : `${name}-busy`, {
+      title: busy.length === 0 ? title : `${title}, beside ${busy.length} busy programs`,
+      ...facts,
+      sections: done,
+    });
   }
 } finally {
   server.disconnect();
+  for (const program of busy) {
+    program.kill();
+  }
   await rm(folder, { recursive: true });
 }
 for (const name of chosen.filter((each) => scripts.includes(each))) {
@@ -85,8 +98,17 @@ for (const name of chosen.filter((each) => scripts.includes(each))) {
 console.log(missed === 0 ? "All goals are met." : `${missed} goals are missed.`);
 process.exitCode = missed === 0 ? 0 : 1;
 
+/** The rows of a section, and those of the other checkout after each of ours. */
+function withOthers(rows) {
+  const folder = values.beside && resolve(values.beside);
+  return folder === undefined
+    ? rows
+    : rows.flatMap((row) => [row, ...(row.ours ? [{ ...row, name: `${row.name}, other checkout`, folder }] : [])]);
+}
+
 /** Run a section, and make figures of its runs. */
-async function run({ rows, goals = () => [], rounds, scale, cpuScale, ...section }, group) {
+async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...section }, group) {
+  const rows = withOthers(own);
   const { runs, absent } = await measure(rows, {
     rounds: Number(values.rounds ?? rounds ?? (values.quick ? 3 : 5)),
     serverCpu: async () => (await ask({})).cpu,
@@ -111,9 +133,10 @@ async function run({ rows, goals = () => [], rounds, scale, cpuScale, ...section
         };
       }),
     absent: [...absent].map(([name, why]) => ({ name, why })),
-    goals: goals(figures).map(({ value, ...goal }) => {
+    goals: goals(figures).map(({ ratio, value = figures.ratio(...ratio), ...goal }) => {
       const known = Number.isNaN(value) ? undefined : value; // A row was left out.
-      return { ...goal, value: known, met: isMet({ ...goal, value: known }) };
+      const spread = ratio === undefined ? undefined : figures.spread(...ratio);
+      return { ...goal, value: known, spread, met: isMet({ ...goal, value: known }) };
     }),
   };
 }
@@ -132,7 +155,8 @@ async function write(name, group) {
   const path = join(values.out, "results.json");
   const before = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
   const known = { ...before, [name]: group };
-  const results = Object.fromEntries(groups.filter((each) => each in known).map((each) => [each, known[each]]));
+  const names = groups.flatMap((each) => [each, `${each}-busy`]);
+  const results = Object.fromEntries(names.filter((each) => each in known).map((each) => [each, known[each]]));
   await writeFile(path, `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(join(values.out, `${name}.svg`), draw(group));
   await writeFile(join(values.out, "README.md"), page(results));

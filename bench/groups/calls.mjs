@@ -53,8 +53,8 @@ export async function* sections({ quick, open }) {
 }
 
 function goals(name, peer, { rate, cpu }) {
-  return ({ ratio }) => [
-    { text: `${name}: rate relative to ${peer}`, least: rate, value: ratio(name, peer) },
-    { text: `${name}: CPU per call relative to ${peer}`, most: cpu, value: ratio(name, peer, "cpu") },
+  return () => [
+    { text: `${name}: rate relative to ${peer}`, least: rate, ratio: [name, peer] },
+    { text: `${name}: CPU per call relative to ${peer}`, most: cpu, ratio: [name, peer, "cpu"] },
   ];
 }

@@ -58,7 +58,7 @@ export async function* sections({ quick, open, folder }) {
         })),
         ...(method === "stored" ? TRANSPORTS : []).map((transport, at) => ({
           text: `${transport}: CPU relative to the sum of its parts`,
-          most: 1.2,
+          most: 1.15,
           value:
             of(`${transport}, saveTo`, "cpu") /
             [parts[at], ...parts.slice(2)].reduce((sum, { name }) => sum + of(name, "cpu"), 0),

@@ -9,6 +9,11 @@ export const HOW = [
   "the bottleneck.",
 ];
 
+/** A goal whose rounds differ by more than this part is marked. */
+const UNSURE = 0.15;
+
+const percent = (part) => `${Math.round(part * 100)} %`;
+
 /** How a number is shown: three digits that count, or whole. */
 const short = (value) =>
   !Number.isFinite(value) ? "" : value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3);
@@ -22,7 +27,7 @@ export function sectionLines({ title, unit, cpuUnit, reference, rows, absent, go
     short(rate),
     short(cpu),
     Number.isFinite(peak) ? peak.toFixed(0) : "",
-    Number.isFinite(server) ? `${Math.round(server * 100)} %` : "",
+    Number.isFinite(server) ? percent(server) : "",
   ]);
   return [
     `### ${title}`,
@@ -35,10 +40,11 @@ export function sectionLines({ title, unit, cpuUnit, reference, rows, absent, go
   ];
 }
 
-function goalCells({ text, least, most, value, met }) {
+function goalCells({ text, least, most, value, spread, met }) {
   const wanted = [least && `≥ ${least}`, most && `≤ ${most}`].filter(Boolean).join(", ");
   const verdict = { true: "met", false: "**missed**" }[met] ?? (value === undefined ? "not measured" : "");
-  return [text, wanted, short(value), verdict];
+  const isUnsure = spread > UNSURE;
+  return [text, wanted, short(value), isUnsure ? `${verdict}, unsure: rounds differ by ${percent(spread)}` : verdict];
 }
 
 /** A table with aligned columns, the first one to the left. */
@@ -53,12 +59,12 @@ function columns(table) {
 
 /** Show everything that was measured, by groups, with their plots. */
 export function page(results) {
-  const groups = Object.entries(results).map(([name, { title, about, date, quick, machine, sections }]) => [
+  const groups = Object.entries(results).map(([name, { title, about, date, quick, load, busy, machine, sections }]) => [
     `## ${title}`,
     "",
     about,
     "",
-    `${date.slice(0, 10)}${quick ? ", a quick run" : ""}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB; ${machine.system}; Node ${machine.node}.`,
+    `${date.slice(0, 10)}${quick ? ", a quick run" : ""}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB; ${machine.system}; Node ${machine.node}; ${busy > 0 ? `${busy} busy programs` : "nothing else"} started beside it, load before it ${(load ?? 0).toFixed(1)}.`,
     "",
     `![${title}](${name}.svg)`,
     "",

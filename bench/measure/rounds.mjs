@@ -47,11 +47,17 @@ export function median(numbers) {
 /** Ask about measured runs. */
 export function figuresOf(runs) {
   const values = (name, key) => runs.get(name)?.map((run) => run[key]) ?? [];
+  const ratios = (name, other, key = "rate") => {
+    const others = values(other, key);
+    return others.length === 0 ? [] : values(name, key).map((value, round) => value / others[round]);
+  };
   return {
     of: (name, key = "rate") => median(values(name, key)),
-    ratio(name, other, key = "rate") {
-      const others = values(other, key);
-      return others.length === 0 ? undefined : median(values(name, key).map((value, round) => value / others[round]));
+    ratio: (...which) => median(ratios(...which)),
+    /** How far the rounds' ratios are apart, as a part of their median. */
+    spread(...which) {
+      const all = ratios(...which);
+      return all.length === 0 ? undefined : (Math.max(...all) - Math.min(...all)) / median(all);
     },
   };
 }

@@ -13,33 +13,34 @@ const GNU_TIME = "/usr/bin/time";
 const LIMIT_MS = 10 * 60_000;
 let go;
 
-/** Run a row once. */
+/** Run a row once, in the checkout that its build is of. */
 export async function runOnce(row) {
+  const { folder = root } = row;
   if (row.peer !== undefined) {
     const [module, task, args] = row.peer;
-    return ofProcess(process.execPath, [peer, module, task, JSON.stringify(args)]);
+    return ofProcess(process.execPath, [peer, module, task, JSON.stringify(args)], folder);
   }
   if (row.go !== undefined) {
     go ??= buildGo();
-    return go.absent === undefined ? ofProcess(goClient, row.go) : go;
+    return go.absent === undefined ? ofProcess(goClient, row.go, folder) : go;
   }
   const missing = (row.needs ?? []).find((program) => !isThere(program));
-  return missing === undefined ? ofShell(row.shell) : { absent: `${missing} is not installed` };
+  return missing === undefined ? ofShell(row.shell, folder) : { absent: `${missing} is not installed` };
 }
 
-async function ofProcess(file, args) {
-  const { stdout } = await run(file, args, { cwd: root, timeout: LIMIT_MS });
+async function ofProcess(file, args, cwd) {
+  const { stdout } = await run(file, args, { cwd, timeout: LIMIT_MS });
   return JSON.parse(stdout);
 }
 
 /** The time of a command and all that it starts, by bash; its memory, that of its largest process, by GNU time. */
-async function ofShell(command) {
+async function ofShell(command, cwd) {
   const measured = isThere(GNU_TIME) ? `${GNU_TIME} -f %M` : "";
   const script = `
     exec 4>&2
     TIMEFORMAT='%3R %3U %3S'
     { time peak=$(${measured} sh -ec "exec > /dev/null 2>&4; $1" 2>&1); } 2>&1 && echo "$peak"`;
-  const { stdout } = await run("bash", ["-c", script, "bash", command], { cwd: root, timeout: LIMIT_MS });
+  const { stdout } = await run("bash", ["-c", script, "bash", command], { cwd, timeout: LIMIT_MS });
   const [seconds, user, system, kibibytes] = stdout.trim().split(/\s+/).map(Number);
   return { seconds, cpu: user + system, peak: kibibytes === undefined ? undefined : kibibytes / 1024 };
 }

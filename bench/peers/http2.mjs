@@ -3,10 +3,23 @@ import { connect } from "node:http2";
 
 const WINDOW_BYTES = 16 * 1024 * 1024;
 
-export function bytes({ url }) {
+export const bytes = ({ url }) => read(open(url));
+
+/** Several exports at once, on one connection. */
+export async function manyBytes({ url, exports }) {
+  const session = open(url);
+  const all = await Promise.all(Array.from({ length: exports }, () => read(session)));
+  return all.reduce((sum, each) => sum + each, 0);
+}
+
+function open(url) {
+  const session = connect(url, { settings: { initialWindowSize: WINDOW_BYTES, enablePush: false } });
+  session.on("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
+  return session;
+}
+
+function read(session) {
   return new Promise((resolve, reject) => {
-    const session = connect(url, { settings: { initialWindowSize: WINDOW_BYTES, enablePush: false } });
-    session.on("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
     const stream = session.request({
       ":method": "POST",
       ":path": "/datanode.api.v2.TradingDataService/ExportNetworkHistory",

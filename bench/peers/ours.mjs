@@ -1,7 +1,10 @@
-// tradewire itself, with all checks on.
-import { TradingDataService } from "../../dist/src/client/api/index.js";
-import { createClient, openArchive } from "../../dist/src/index.js";
+// tradewire itself, with all checks on: the build of the checkout that is the current folder.
+import { join } from "node:path";
 import { count, KEY, makeCalls } from "./support.mjs";
+
+const build = join(process.cwd(), "dist/src");
+const { createClient, openArchive } = await import(join(build, "index.js"));
+const { TradingDataService } = await import(join(build, "client/api/index.js"));
 
 const REQUEST = { table: "trades", fromBlock: 1, toBlock: 1000 };
 

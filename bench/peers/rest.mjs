@@ -28,6 +28,12 @@ export async function httpBytes({ url }) {
   return count(response);
 }
 
+/** Several exports at once. */
+export async function httpManyBytes({ url, exports }) {
+  const all = await Promise.all(Array.from({ length: exports }, () => httpBytes({ url })));
+  return all.reduce((sum, each) => sum + each, 0);
+}
+
 /** What every client of these does with an answer, as ours does: make the message of it. */
 const decode = (json) => fromJson(GetNetworkParameterResponseSchema, json);
 
