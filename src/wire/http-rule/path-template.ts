@@ -68,8 +68,8 @@ function segment(text: string, template: string): Segment {
  * @throws {@link RequestError} if a value does not fit its variable, or a wildcard has no variable
  */
 export function expandPath(template: PathTemplate, values: readonly string[]): string {
-  const segments: string[] = [];
-  let at = 0;
+  const fixed = fixedPaths(template);
+  let path = fixed[0] ?? "";
   template.variables.forEach((variable, index) => {
     const value = values[index] ?? "";
     const pattern = template.segments.slice(variable.start, variable.end);
@@ -83,23 +83,39 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
         },
       );
     }
-    segments.push(...fixedTexts(template, at, variable.start), ...parts);
-    at = variable.end;
+    for (const part of parts) {
+      path += `/${encodeURIComponent(part)}`;
+    }
+    path += fixed[index + 1] ?? "";
   });
-  segments.push(...fixedTexts(template, at));
-  return `/${segments.map(encodeURIComponent).join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
+  return `${path === "" ? "/" : path}${template.verb === "" ? "" : `:${template.verb}`}`;
 }
 
-function fixedTexts({ text, segments }: PathTemplate, start: number, end?: number): string[] {
-  return segments.slice(start, end).map((s) => {
+const knownPaths = new WeakMap<PathTemplate, readonly string[]>();
+
+/** Returns the fixed parts of a path, before, between and after its variables. */
+function fixedPaths(template: PathTemplate): readonly string[] {
+  let paths = knownPaths.get(template);
+  if (paths === undefined) {
+    const ends = template.variables.map(({ start }) => start);
+    const starts = [0, ...template.variables.map(({ end }) => end)];
+    paths = starts.map((start, index) => fixedPath(template, start, ends[index]));
+    knownPaths.set(template, paths);
+  }
+  return paths;
+}
+
+function fixedPath({ text, segments }: PathTemplate, start: number, end?: number): string {
+  const parts = segments.slice(start, end).map((s) => {
     if (typeof s === "object") {
       throw new RequestError(`the path ${text} has a wildcard without a field of the request`, {
         errorCode: "TW_NOT_OVER_REST",
         advice: "Call this method over gRPC.",
       });
     }
-    return s;
+    return `/${encodeURIComponent(s)}`;
   });
+  return parts.join("");
 }
 
 function isSingle(s: Segment): boolean {

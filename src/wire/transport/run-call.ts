@@ -123,12 +123,25 @@ export function runStreaming<I extends DescMessage, O extends DescMessage>({
   return runStreamingCall({ ...call, interceptors: [stopAtEnd, ...interceptors], signal: abort.signal });
 }
 
-/** The cancellation of a call by its signal or its deadline. */
-export interface Cancellation {
+/** The cancellation of a call by its signal or its deadline: a class, since each call has one. */
+export class Cancellation {
+  private cancelReason: ConnectError | undefined;
+  private listener: ((reason: ConnectError) => void) | undefined;
+
   /** Returns the reason; `undefined` while the call is not canceled. */
-  reason(): ConnectError | undefined;
+  reason(): ConnectError | undefined {
+    return this.cancelReason;
+  }
+
   /** Sets the function to call when the call is canceled. It replaces an earlier one. */
-  onCancel(listener: (reason: ConnectError) => void): void;
+  onCancel(listener: (reason: ConnectError) => void): void {
+    this.listener = listener;
+  }
+
+  cancel(reason: unknown): void {
+    this.cancelReason ??= ConnectError.from(reason, Code.Canceled);
+    this.listener?.(this.cancelReason);
+  }
 }
 
 /**
@@ -139,30 +152,20 @@ export interface Cancellation {
  */
 export async function runCancelable<T>(
   signal: AbortSignal | undefined,
-  timeoutMs: number | undefined,
+  limitMs: number | undefined,
   run: (cancellation: Cancellation) => Promise<T>,
 ): Promise<T> {
-  let cancelReason: ConnectError | undefined;
-  let notify = (_: ConnectError) => {};
-  const cancel = (reason: unknown) => {
-    cancelReason ??= ConnectError.from(reason, Code.Canceled);
-    notify(cancelReason);
-  };
+  const cancellation = new Cancellation();
   if (signal?.aborted === true) {
-    cancel(signal.reason);
+    cancellation.cancel(signal.reason);
   }
-  const stopListening = onAbort(signal, () => cancel(signal?.reason));
-  const onDeadline = () => cancel(deadlineError());
-  const stopTimer = timeoutMs === undefined || timeoutMs <= 0 ? undefined : startTimer(onDeadline, timeoutMs);
+  const stopListening = onAbort(signal, () => cancellation.cancel(signal?.reason));
+  const onDeadline = () => cancellation.cancel(deadlineError());
+  const stopTimer = limitMs === undefined ? undefined : startTimer(onDeadline, limitMs);
   try {
-    return await run({
-      reason: () => cancelReason,
-      onCancel(listener) {
-        notify = listener;
-      },
-    });
+    return await run(cancellation);
   } catch (reason) {
-    throw isUnsentError(reason) ? reason : (cancelReason ?? toConnectError(reason));
+    throw isUnsentError(reason) ? reason : (cancellation.reason() ?? toConnectError(reason));
   } finally {
     stopTimer?.();
     stopListening();

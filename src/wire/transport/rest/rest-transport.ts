@@ -6,7 +6,7 @@ import { RequestError } from "../../../base/errors/index.js";
 import type { RestConfig } from "../../config/client-config.js";
 import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
-import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
+import { beforeSendKey, maxWaitKey, ownLimitMs, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { formatTimeout } from "../grpc-headers.js";
 import { type StreamCall, transportOf } from "../layered.js";
@@ -64,9 +64,11 @@ export function createRawRestTransport(
       accept: isRaw ? "*/*" : "application/json",
       "user-agent": USER_AGENT,
     };
-    (header instanceof Headers ? header : new Headers(header)).forEach((value, name) => {
-      headers[name] = value;
-    });
+    if (header !== undefined) {
+      new Headers(header).forEach((value, name) => {
+        headers[name] = value;
+      });
+    }
     if (body !== undefined) {
       headers["content-type"] = raw === undefined ? "application/json" : raw.contentType || DEFAULT_CONTENT_TYPE;
     }
@@ -103,7 +105,7 @@ export function createRawRestTransport(
 
   return transportOf({
     async unary({ method, signal, timeoutMs, header, message, contextValues }) {
-      return runCancelable(signal, timeoutMs, async (cancellation) => {
+      return runCancelable(signal, ownLimitMs(timeoutMs, contextValues), async (cancellation) => {
         const { rule, isRaw, verb, target, headers, body } = write(
           method,
           header,
