@@ -98,15 +98,12 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
     const ownMs = ownLimitMs(timeoutMs, contextValues);
     const maxWaitMs = contextValues.get(maxWaitKey);
+    let hasEnded = false;
+    let clean = () => {
+      hasEnded = true;
+    };
     const onEnd = () => {
-      remove();
-      stopListening();
-      stopTimer?.();
-      stopWaitTimer?.();
-      if (calls.size() === 0) {
-        stopChecks?.();
-        stopChecks = undefined;
-      }
+      clean();
       onCallEnd?.();
     };
     const call = withOpenErrors(() => open(method, { header, timeoutMs: limitMs, contextValues, onEnd }));
@@ -118,6 +115,19 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     const stopListening = onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled)));
     const stopTimer = ownMs === undefined ? undefined : startTimer(() => cancel(deadlineError()), ownMs);
     const stopWaitTimer = maxWaitMs === undefined ? undefined : startTimer(onMaxWait, maxWaitMs);
+    clean = () => {
+      remove();
+      stopListening();
+      stopTimer?.();
+      stopWaitTimer?.();
+      if (calls.size() === 0) {
+        stopChecks?.();
+        stopChecks = undefined;
+      }
+    };
+    if (hasEnded) {
+      clean(); // It ended while it was opened.
+    }
     return call;
   }
 

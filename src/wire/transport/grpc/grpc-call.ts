@@ -97,8 +97,10 @@ class GrpcCall implements MessageCall {
 
   onFrame(frame: Frame): void {
     this.buffer.push(frame);
-    if (this.change.isAwaited() && !(this.awaitsEnd && this.buffer.isFirst())) {
-      this.change.notify();
+    if (this.change.isAwaited()) {
+      if (!this.awaitsEnd || !this.buffer.isFirst()) {
+        this.change.notify();
+      }
     } else if (this.buffer.isFull()) {
       streamOf(this.state)?.pause();
     }
@@ -146,8 +148,9 @@ class GrpcCall implements MessageCall {
         // The server's GOAWAY was read before the stream's first frame was sent, so the stream is never sent. A header that is
         // too large cannot be sent either, but then the session has not ended.
         const isNeverSent = type === HEADERS_FRAME && session?.closed === true;
-        if (isNeverSent && this.state.kind === "open" && this.state.attempt < MAX_ATTEMPTS) {
-          this.openStream(this.state.attempt + 1);
+        const { state } = this;
+        if (isNeverSent && state.kind === "open" && state.stream === stream && state.attempt < MAX_ATTEMPTS) {
+          this.openStream(state.attempt + 1);
         }
       })
       .on("response", (fields, flags) => {

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { closestName } from "../../../base/errors/error-text.js";
 import { RequestError, type TradewireError } from "../../../base/errors/index.js";
 import { reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
-import { unixMs } from "../../../base/runtime/index.js";
+import { monotonicMs, unixMs } from "../../../base/runtime/index.js";
 import { retryDelayMs, wait } from "../../../base/signal/wait.js";
 import { DEFAULT_MAX_TOKENS, DEFAULT_TOKEN_RATIO, type RetryConfig } from "../../config/client-config.js";
 import { callId, remainingMs, repeatabilityKey } from "../call-context.js";
@@ -67,13 +67,14 @@ export function retrying(transport: AnyTransport, options: RetryOptions, { onRet
 
   async function withRetries<C extends AnyCall, R>(call: C, send: (call: C) => Promise<R>): Promise<R> {
     const { method, signal, contextValues } = call;
+    const leftMs = remainingTime(call);
     const isAborted = () => signal?.aborted === true;
     if (contextValues.get(repeatabilityKey) === "by definition" && declared.has(methodName(method))) {
       contextValues.set(repeatabilityKey, "declared"); // For the fallback below, too.
     }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const response = await send(attempt === 1 ? call : { ...call, timeoutMs: leftMs(call) });
+        const response = await send(attempt === 1 ? call : { ...call, timeoutMs: attemptMs(leftMs()) });
         budget.onSuccess();
         return response;
       } catch (reason) {
@@ -89,15 +90,16 @@ export function retrying(transport: AnyTransport, options: RetryOptions, { onRet
           throw reason;
         }
         const requestedMs = requestedDelayMs(ConnectError.from(reason).metadata);
-        const remaining = remainingMs(contextValues) ?? Number.POSITIVE_INFINITY;
+        const remaining = leftMs() ?? Number.POSITIVE_INFINITY;
         if ((requestedMs ?? 0) >= remaining || (requestedMs ?? 0) > MAX_RETRY_AFTER_MS) {
           throw reason; // The deadline would pass before: the node's own answer says more.
         }
         const delayMs = requestedMs ?? retryDelayMs(attempt, waits);
         onRetry?.({ id: callId(contextValues), method: methodName(method), attempt, delayMs, error });
         // The check below handles an abort during the wait.
-        await wait(delayMs, signal).catch(() => undefined);
-        if (isAborted()) {
+        const isTimed = remainingMs(contextValues) !== undefined; // The end of its time aborts the signal then.
+        await wait(isTimed ? delayMs : Math.min(delayMs, remaining), signal).catch(() => undefined);
+        if (isAborted() || (!isTimed && (leftMs() ?? 1) <= 0)) {
           throw reason;
         }
       }
@@ -120,11 +122,13 @@ export function retrying(transport: AnyTransport, options: RetryOptions, { onRet
   });
 }
 
-/** Returns the remaining time of a call, in milliseconds; `undefined` without a limit. */
-function leftMs({ timeoutMs, contextValues }: AnyCall): number | undefined {
-  const remaining = remainingMs(contextValues);
-  return remaining === undefined ? timeoutMs : Math.max(Math.ceil(remaining), 1);
+/** Returns a function that returns the remaining time of a call, in milliseconds; `undefined` without a limit. */
+function remainingTime({ timeoutMs, contextValues }: AnyCall): () => number | undefined {
+  const endsAt = timeoutMs === undefined || timeoutMs <= 0 ? undefined : monotonicMs() + timeoutMs;
+  return () => remainingMs(contextValues) ?? (endsAt === undefined ? undefined : endsAt - monotonicMs());
 }
+
+const attemptMs = (leftMs: number | undefined) => (leftMs === undefined ? undefined : Math.max(Math.ceil(leftMs), 1));
 
 /** Returns the library's error for a failure if the call may be retried. */
 function retryableError(reason: unknown): TradewireError | undefined {

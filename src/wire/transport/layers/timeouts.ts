@@ -49,14 +49,23 @@ export function limited(
       const message = create(method.input, call.message);
       const controller = isWatched ? undefined : lazyControllerOf(signal);
       if (controller !== undefined) {
-        const ofCall = { ...call, timeoutMs: deadline.timeoutMs, message, contextValues: deadline.values };
+        // An iterable of headers can be read only once.
+        const ofCall = {
+          ...call,
+          timeoutMs: deadline.timeoutMs,
+          header: header === undefined ? undefined : new Headers(header),
+          message,
+          contextValues: deadline.values,
+        };
         return runUnwatched(controller, deadline.timeoutMs, () => next(ofCall));
       }
+      let timed: AbortSignal | undefined;
       const sent: InterceptedCall = async (req) => {
         if (req.stream) {
           throw changedKind();
         }
-        const { method, signal, header, message, contextValues } = req;
+        const { method, signal, header, message } = req;
+        const contextValues = signal === timed ? req.contextValues : withoutDeadline(req.contextValues);
         return sendUnary(transport, { method, signal, timeoutMs: deadline.leftMs(), header, message, contextValues });
       };
       const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), sent);
@@ -74,6 +83,7 @@ export function limited(
           message,
         },
         async next(req) {
+          timed = req.signal;
           const response = await intercepted(req);
           if (response.stream || !isMessage(response.message, method.output)) {
             throw changedKind();
@@ -86,8 +96,13 @@ export function limited(
 
     async stream({ method, signal, timeoutMs, header, message, contextValues }, send) {
       const deadline = callDeadline(timeoutMs, contextValues);
+      let timed: AbortSignal | undefined;
+      const first: Interceptor = (next) => (req) => {
+        timed = req.signal;
+        return next(req);
+      };
       return runStreaming({
-        interceptors: [...interceptors],
+        interceptors: [first, ...interceptors],
         signal,
         timeoutMs: deadline.timeoutMs,
         req: {
@@ -100,11 +115,18 @@ export function limited(
           contextValues: deadline.values,
           message,
         },
-        next: ({ signal, header, message, contextValues }) =>
-          send({ method, signal, timeoutMs: deadline.leftMs(), header, message, contextValues }),
+        next({ signal, header, message, contextValues: values }) {
+          const contextValues = signal === timed ? values : withoutDeadline(values);
+          return send({ method, signal, timeoutMs: deadline.leftMs(), header, message, contextValues });
+        },
       });
     },
   });
+}
+
+/** Returns the context values of a call to which an interceptor gave another signal, which the deadline does not abort. */
+function withoutDeadline(contextValues: ContextValues): ContextValues {
+  return withOwnContextValue(contextValues, deadlineKey, undefined);
 }
 
 function changedKind(): ConnectError {

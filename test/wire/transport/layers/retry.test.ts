@@ -50,6 +50,18 @@ function retriedTransport(
   return { transport, calls: inner.calls, retries };
 }
 
+/** A transport that does nothing but retry, after 2 seconds. */
+function bareRetries(answer: (call: MadeCall, before: number) => Answer) {
+  const retries: RetryInfo[] = [];
+  const inner = memoryTransport(answer);
+  const options = { tries: 3, baseMs: 2000, maxMs: 2000 };
+  return {
+    transport: retrying(inner, options, { onRetry: (retry) => void retries.push(retry) }),
+    calls: inner.calls,
+    retries,
+  };
+}
+
 const failing = (reason: unknown) => () => {
   throw reason;
 };
@@ -101,6 +113,24 @@ describe("a call that only reads", () => {
       { ...common, attempt: 2, error: reasons[1]?.cause },
     ]);
   });
+});
+
+it("end with their own time where no layer around them limits it", async () => {
+  using runtime = useVirtualRuntime();
+  const { transport, calls, retries } = bareRetries(failing(busy()));
+  const failed = reasonOf(ask(transport, { timeoutMs: 300 }));
+  await runtime.pass(300);
+  expect(await failed).toMatchObject({ code: Code.Unavailable });
+  expect([calls.length, retries.length]).toEqual([1, 1]);
+});
+
+it("give each attempt what remains of the time", async () => {
+  using runtime = useVirtualRuntime();
+  const { transport, calls } = bareRetries((_, before) => (before === 0 ? failing(busy("1"))() : texts("here")));
+  const answered = ask(transport, { timeoutMs: 3000 });
+  await runtime.pass(1000);
+  expect(await answered).toBe("here");
+  expect(calls.map(({ timeoutMs }) => timeoutMs)).toEqual([3000, 2000]);
 });
 
 it("hooks are optional", async () => {
