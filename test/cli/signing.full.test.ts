@@ -107,7 +107,7 @@ describe("nothing of a failing submit holds the seed", () => {
   test.each(failures)("%s: output, error, and the memory at its end", async (_, more, reason) => {
     const dump = join(folder, "memory");
     const loader = pathToFileURL(resolve("test/support/dump-memory.mjs")).href;
-    const withDump = process.platform === "linux" ? ["--import", loader] : [];
+    const withDump = process.platform === "linux" ? ["--expose-gc", "--import", loader] : [];
     const args = [...withDump, main, "submit", commandFile, "--key-file", keyFile, ...(await more())];
     const outcome = await start(process.execPath, args, undefined, { DUMP_FILE: dump }).ended;
     expect(outcome).toMatchObject({ code: 1, out: "", err: expect.stringMatching(reason) });
