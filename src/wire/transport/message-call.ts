@@ -3,6 +3,7 @@ import {
   type DescMessage,
   type DescMethod,
   fromBinary,
+  isMessage,
   type MessageInitShape,
   type MessageShape,
   type Registry,
@@ -30,6 +31,7 @@ import {
 } from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
 import { type AnyCall, transportOf } from "./layered.js";
+import { decodePlain } from "./plain-message.js";
 import type { ClosableTransport, HeaderInit } from "./transport-types.js";
 
 /**
@@ -312,7 +314,10 @@ export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
 function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array, onSize?: OnSize): MessageShape<O> {
   try {
     const size = assertElementLimit(desc, bytes);
-    const message = fromBinary(desc, bytes);
+    const message = decodePlain(desc, bytes) ?? fromBinary(desc, bytes);
+    if (!isMessage(message, desc)) {
+      throw new Error(`it is decoded to another type`);
+    }
     onSize?.(message, size);
     return message;
   } catch (cause) {
