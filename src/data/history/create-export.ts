@@ -8,6 +8,8 @@ import { lazily, startLoading } from "../../base/input/lazy.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import type { Profile } from "../../base/profile.js";
 import { linkedController } from "../../base/signal/abort.js";
+import { isContinuation } from "../../wire/transport/body-parts.js";
+import { acceptingParts } from "../../wire/transport/call-context.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/export-names.js";
 import {
   type Archive,
@@ -74,6 +76,8 @@ interface Transfer {
 
 /** The last stage of the pipeline: what the caller gets of each result. */
 interface Output<T> {
+  /** Whether each result must be a chunk as the node sent it. */
+  readonly needsChunks?: boolean;
   /** Returns the item for a result; `undefined` if there is none. */
   accept(result: ExportResult): T | undefined;
   /** Called after the last result. An error that it throws follows the last item. */
@@ -95,7 +99,7 @@ function bytesWithCheckedNames(expected: () => Promise<ExportedRange>): Output<U
 }
 
 /** The results themselves. */
-const exportChunk: Output<ExportChunk> = { accept: (result) => ({ result }) };
+const exportChunk: Output<ExportChunk> = { needsChunks: true, accept: (result) => ({ result }) };
 
 interface Run<T> {
   /** Resolves the range to export. */
@@ -118,23 +122,25 @@ async function* runExport<T>(
   { onProgress, extensions = "required" }: ExportOptions,
   { range, transfer, output, controller, contextValues }: Run<T>,
 ): AsyncGenerator<T> {
-  const produce = (result: ExportResult) => {
+  const produce = (result: ExportResult, isContinued = false) => {
     transfer.bytes += result.data.length;
-    transfer.chunks += 1;
+    transfer.chunks += isContinued ? 0 : 1;
     transfer.extensions ??= result.extensions;
     onProgress?.({ bytes: transfer.bytes, chunks: transfer.chunks });
     return output.accept(result);
   };
   try {
     const { fromBlock, toBlock } = await range();
-    const { header, message } = await open({ fromBlock, toBlock }, controller.signal, contextValues);
+    const values = output.needsChunks === true ? contextValues : acceptingParts(contextValues);
+    const { header, message } = await open({ fromBlock, toBlock }, controller.signal, values);
     transfer.header = header;
     // A response that is the archive itself has no chunks, so it cannot carry extensions.
     const isRaw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
-    const assembly = createAssembly({ extensions: isRaw ? "optional" : extensions });
+    const assembly = createAssembly({ extensions: isRaw ? "optional" : extensions, hasErrorTail: isRaw });
     for await (const body of message) {
-      const result = assembly.push(resultOf(body));
-      const item = result && produce(result);
+      const isContinued = isContinuation(body);
+      const result = assembly.push(resultOf(body), isContinued);
+      const item = result && produce(result, isContinued);
       if (item !== undefined) {
         yield item;
       }

@@ -132,7 +132,7 @@ export function assemble(chunks: AsyncIterable<ExportChunk>, options: AssembleOp
   options = snapshot(options);
   assertIterable("chunks", chunks, "a result of exportChunks() or capturedChunks()");
   assertKnownKeys("options", options, { extensions: true });
-  return assembled(chunks, createAssembly(options));
+  return assembled(chunks, createAssembly({ ...options, hasErrorTail: true }));
 }
 
 async function* assembled(chunks: AsyncIterable<ExportChunk>, assembly: Assembly): AsyncGenerator<ExportResult> {
@@ -151,11 +151,11 @@ async function* assembled(chunks: AsyncIterable<ExportChunk>, assembly: Assembly
 /** Checks the results of an export one by one, as {@link assemble} does. */
 export interface Assembly {
   /**
-   * Adds the next result.
+   * Adds the next result, or one that continues the chunk of the result before it.
    *
    * @throws as {@link assemble}
    */
-  push(result: ExportResult): ExportResult | undefined;
+  push(result: ExportResult, isContinuation?: boolean): ExportResult | undefined;
   /**
    * Signals the end.
    *
@@ -164,7 +164,15 @@ export interface Assembly {
   finish(): Iterable<ExportResult>;
 }
 
-export function createAssembly({ extensions }: AssembleOptions): Assembly {
+/**
+ * Creates an {@link Assembly}.
+ *
+ * @param options the rules, and whether a gateway may have appended an error object to the data: to a raw body
+ */
+export function createAssembly({
+  extensions,
+  hasErrorTail,
+}: AssembleOptions & { readonly hasErrorTail: boolean }): Assembly {
   const end = createArchiveEnd();
   const tail = createErrorTail();
   const checkBody = createBodyValidator(ARCHIVE_TYPE);
@@ -172,12 +180,12 @@ export function createAssembly({ extensions }: AssembleOptions): Assembly {
   let number = 0;
   let begun = false;
   return {
-    push(result) {
-      number += 1;
-      checkBody(result);
+    push(result, isContinuation = false) {
+      number += isContinuation ? 0 : 1;
+      checkBody(result, isContinuation);
       checkExtensions(result, number, extensions);
       last = result;
-      const free = tail.push(result.data);
+      const free = hasErrorTail ? tail.push(result.data) : result.data;
       if (!begun && free.length > 0) {
         checkBeginning(free);
         begun = true;

@@ -22,7 +22,7 @@ import type { BlockRange } from "./segments.js";
 export interface ExportProgress {
   /** Number of bytes of the archive that have arrived. */
   readonly bytes: number;
-  /** Number of chunks that have arrived. */
+  /** Number of chunks that have begun to arrive. */
   readonly chunks: number;
   /** Completed fraction of the range, from 0 to 1. Only for an export in parts: the size of a single stream is unknown. */
   readonly part?: number;

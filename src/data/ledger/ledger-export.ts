@@ -8,6 +8,8 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../../base/
 import { withSnapshots } from "../../base/input/snapshot.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { assertDelimitedBody, createBodyValidator, mediaTypeOf } from "../../wire/json/http-body.js";
+import { isContinuation } from "../../wire/transport/body-parts.js";
+import { acceptingParts } from "../../wire/transport/call-context.js";
 import type { CsvRecord } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
 import { batchRecords, decodeCsv } from "../csv/decode-csv.js";
@@ -171,15 +173,15 @@ async function* receiveBody({ options, open }: LedgerParts, from?: BodyCall): As
   const check = createBodyValidator(CSV_TYPE);
   let [bytes, chunks] = [0, 0];
   try {
-    const { header, message } = await open(call.signal, from?.contextValues);
+    const { header, message } = await open(call.signal, acceptingParts(from?.contextValues));
     if (mediaTypeOf(header) === CSV_TYPE) {
       assertDelimitedBody(header);
     }
     from?.onHeader(header);
     for await (const part of message) {
-      check(part);
+      check(part, isContinuation(part));
       bytes += part.data.length;
-      chunks += 1;
+      chunks += isContinuation(part) ? 0 : 1;
       options.onProgress?.({ bytes, chunks });
       yield part.data;
     }

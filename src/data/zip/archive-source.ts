@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { isBytes } from "../../base/input/assert.js";
-import { tooLarge } from "./zip-format.js";
+import { CENTRAL_HEADER, END_RECORD_SIZE, signatureBytes, tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
 
@@ -184,6 +184,8 @@ export function openPipe(path: string): Socket {
 
 /** Maximum number of retained bytes. A directory of 10,000 files fits. */
 const MAX_TAIL = 1024 * 1024;
+/** Number of retained bytes before a directory begins: yauzl reads an end record with the longest comment. */
+const MIN_TAIL = END_RECORD_SIZE + 0xffff;
 
 /** Retains the end of an archive that passes, so that its directory can be read. */
 export interface Tail {
@@ -194,15 +196,26 @@ export interface Tail {
 
 /** Creates an empty tail. */
 export function createTail(): Tail {
-  const chunks: Uint8Array[] = [];
+  const chunks: Buffer[] = [];
   let retained = 0;
   let size = 0;
+  let mayHaveDirectory = false;
+  /** The last bytes, in which a signature may begin. */
+  let end = Buffer.alloc(0);
   return {
     push(bytes) {
-      chunks.push(bytes);
+      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      if (!mayHaveDirectory) {
+        const joint = Buffer.concat([end, chunk.subarray(0, 3)]);
+        mayHaveDirectory = joint.includes(DIRECTORY_SIGNATURE) || chunk.includes(DIRECTORY_SIGNATURE);
+        end = Buffer.concat([end, chunk.subarray(-3)]).subarray(-3);
+      }
+      chunks.push(chunk);
       retained += bytes.length;
       size += bytes.length;
-      for (let [first] = chunks; first !== undefined && retained - first.length >= MAX_TAIL; [first] = chunks) {
+      // A window of the largest directory would let each chunk outlive the collections of young garbage.
+      const window = mayHaveDirectory ? MAX_TAIL : MIN_TAIL;
+      for (let [first] = chunks; first !== undefined && retained - first.length >= window; [first] = chunks) {
         chunks.shift();
         retained -= first.length;
       }
@@ -225,3 +238,5 @@ export function createTail(): Tail {
     },
   };
 }
+
+const DIRECTORY_SIGNATURE = signatureBytes(CENTRAL_HEADER);

@@ -18,11 +18,11 @@ export interface BodyPart {
   readonly data: Uint8Array;
 }
 
-export function createBodyValidator(mediaType: string): (part: BodyPart) => void {
+export function createBodyValidator(mediaType: string): (part: BodyPart, isContinuation: boolean) => void {
   let number = 0;
   let empty = 0;
-  return ({ contentType, data }) => {
-    number += 1;
+  return ({ contentType, data }, isContinuation) => {
+    number += isContinuation ? 0 : 1;
     const found = contentType.split(";", 1)[0]?.trim().toLowerCase();
     if (found === "text/html") {
       // A raw body has the content type of its response.

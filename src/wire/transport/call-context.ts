@@ -64,6 +64,17 @@ export const failedTransportsKey: ContextKey<Set<string> | undefined> = {
   defaultValue: undefined,
 };
 
+/**
+ * The key that marks a call whose caller accepts the parts of a `google.api.HttpBody` as they arrive, as bodies of their own. By
+ * default each message is one body, except where a raw HTTP body has no messages.
+ */
+export const acceptsPartsKey: ContextKey<boolean> = { id: Symbol("accepts parts of bodies"), defaultValue: false };
+
+/** Returns context values for a call whose caller accepts the parts of bodies. */
+export function acceptingParts(callers: ContextValues = newContextValues()): ContextValues {
+  return withOwnContextValue(callers, acceptsPartsKey, true);
+}
+
 const receiveListenerKey: ContextKey<() => void> = {
   id: Symbol("called when bytes of the call arrive"),
   defaultValue: () => undefined,

@@ -20,6 +20,7 @@ import { onAbort } from "../../base/signal/abort.js";
 import { createActiveSet } from "../../base/signal/collections.js";
 import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
 import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
+import { BodyParts } from "./body-parts.js";
 import { maxWaitKey, ownLimitMs } from "./call-context.js";
 import {
   CallError,
@@ -48,6 +49,8 @@ export interface MessageCall {
    * message, or that of a message that cannot be decompressed.
    */
   take(): Uint8Array | undefined;
+  /** Returns how many bytes of the message that was taken last follow in parts. Only a call that asks for parts gets them. */
+  left(): number;
   /** Returns whether the call has ended, and all of its messages were taken. */
   isTaken(): boolean;
   /** Returns the error that the call failed with, even if not all of its messages were taken. */
@@ -237,18 +240,31 @@ async function sendMessages<I extends DescMessage>(
 }
 
 function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: Codec): AsyncIterable<MessageShape<O>> {
+  let parts: BodyParts | undefined;
+  const read = (bytes: Uint8Array): MessageShape<O> | undefined => {
+    const left = call.left();
+    if (left === 0 && parts?.isInside() !== true) {
+      return codec.parse(desc, bytes, setSize);
+    }
+    parts ??= new BodyParts(codec);
+    const body = parts.read(bytes, left);
+    return body !== undefined && isMessage(body, desc) ? body : undefined;
+  };
   const iterator: AsyncIterator<MessageShape<O>, undefined> = {
     async next() {
       try {
         for (;;) {
           const bytes = call.take();
-          if (bytes !== undefined) {
-            return { done: false, value: codec.parse(desc, bytes, setSize) };
+          const value = bytes && read(bytes);
+          if (value !== undefined) {
+            return { done: false, value };
           }
-          if (call.isTaken()) {
+          if (bytes === undefined && call.isTaken()) {
             return { done: true, value: undefined };
           }
-          await call.changed();
+          if (bytes === undefined) {
+            await call.changed();
+          }
         }
       } catch (reason) {
         const error = toConnectError(reason);

@@ -1,5 +1,6 @@
-import { type DescMessage, type DescMethod, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, isFieldSet, isMessage, type MessageShape } from "@bufbuild/protobuf";
 import { ConnectError, type StreamResponse } from "@connectrpc/connect";
+import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { Code } from "../../base/errors/code.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { extraMessageError, missingMessageError } from "./call-failure.js";
@@ -8,7 +9,7 @@ import { extraMessageError, missingMessageError } from "./call-failure.js";
 export interface StreamHandlers<T> {
   /** Requests the next message from the stream. By default, it is requested immediately. */
   readonly next?: (messages: AsyncIterator<T>) => Promise<IteratorResult<T>>;
-  /** Called for each message, before the reader gets it. */
+  /** Called for each message, before the reader gets it. An error that it throws ends the stream, and is one of the stream. */
   readonly onMessage?: (message: T) => void;
   /** Called when all messages have been read. */
   readonly onEnd: () => void;
@@ -32,8 +33,13 @@ export function handleStream<T>(messages: AsyncIterable<T>, handlers: StreamHand
           next(iterator).then((result) => {
             if (result.done === true) {
               onEnd();
-            } else {
+              return result;
+            }
+            try {
               onMessage?.(result.value);
+            } catch (reason) {
+              void Promise.resolve(onReturn(iterator)).catch(() => undefined);
+              return onError(reason);
             }
             return result;
           }, onError),
@@ -130,11 +136,10 @@ export function limitEmptyMessages<O extends DescMessage>(
   let count = 0;
   let since = 0;
   return handleStream(messages, {
-    async next(iterator) {
-      const result = await iterator.next();
-      if (result.done === true || !isEmpty(desc, result.value)) {
+    onMessage(message) {
+      if (!isEmpty(desc, message)) {
         count = 0;
-        return result;
+        return;
       }
       const now = monotonicMs();
       if (count === 0 || now - since > EMPTY_WINDOW_MS) {
@@ -143,10 +148,8 @@ export function limitEmptyMessages<O extends DescMessage>(
       }
       count += 1;
       if (count > MAX_EMPTY) {
-        await iterator.return?.();
         throw new ConnectError(`the stream has more than ${MAX_EMPTY} empty messages in a row`, Code.ResourceExhausted);
       }
-      return result;
     },
     onEnd: () => undefined,
     onError: (reason) => {
@@ -160,9 +163,7 @@ export function limitEmptyMessages<O extends DescMessage>(
 
 /** Returns whether a message has no field, or only the content type of a body part without data. */
 function isEmpty(desc: DescMessage, message: MessageShape<DescMessage>): boolean {
-  return desc.fields.every(
-    (field) => !isFieldSet(message, field) || (desc.typeName === HTTP_BODY && field.name === "content_type"),
-  );
+  return isMessage(message, HttpBodySchema)
+    ? message.data.length === 0 && message.extensions.length === 0
+    : desc.fields.every((field) => !isFieldSet(message, field));
 }
-
-const HTTP_BODY = "google.api.HttpBody";

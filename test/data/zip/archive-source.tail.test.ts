@@ -21,9 +21,31 @@ describe("the tail of an archive", () => {
     expect(createTail().bytes().size).toBe(0);
   });
 
-  it("keeps the last MiB, and no piece before it", async () => {
+  /** The signature of an entry in the directory (APPNOTE 4.3.12). */
+  const signature = Buffer.from("PK\x01\x02", "latin1");
+
+  it("is the longest end record where no directory has begun", async () => {
     const tail = createTail();
     tail.push(Buffer.from("first"));
+    tail.push(Buffer.alloc(65_557, 7));
+    const bytes = tail.bytes();
+    expect(await bytes.read(5, 65_557)).toEqual(Buffer.alloc(65_557, 7));
+    await expect(bytes.read(4, 1)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  it.each([1, 2, 3, 4, 7, 1000])("has the directory, in pieces of %d bytes", async (size) => {
+    const tail = createTail();
+    const archive = Buffer.concat([Buffer.alloc(100_000, 5), signature, Buffer.alloc(200_000, 7)]);
+    for (let at = 0; at < archive.length; at += size) {
+      tail.push(archive.subarray(at, at + size));
+    }
+    expect(await tail.bytes().read(100_000, 200_004)).toEqual(archive.subarray(100_000));
+  });
+
+  it("keeps the last MiB, and no piece before it", async () => {
+    const tail = createTail();
+    tail.push(signature);
+    tail.push(Buffer.from("f"));
     tail.push(Buffer.from("second"));
     tail.push(Buffer.alloc(MIB - 4, 7));
     tail.push(Buffer.from("last"));
@@ -44,7 +66,8 @@ describe("the tail of an archive", () => {
 
   it("keeps a piece that is needed in part", async () => {
     const tail = createTail();
-    tail.push(Buffer.from("first"));
+    tail.push(signature);
+    tail.push(Buffer.from("f"));
     tail.push(Buffer.from("second"));
     tail.push(Buffer.alloc(MIB - 1, 7));
     const bytes = tail.bytes();

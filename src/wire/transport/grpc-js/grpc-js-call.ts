@@ -104,6 +104,7 @@ export function startGrpcJsCall(
       return undefined;
     },
 
+    left: () => 0,
     isTaken: () => hasEnded() && unread === undefined,
     failure,
     changed: () => change.wait(),

@@ -23,11 +23,11 @@ import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-
 import { foreignTypeOf } from "../grpc-headers.js";
 import { limitInterimResponses } from "../http2-liveness.js";
 import { ChangeSignal, type MessageCall } from "../message-call.js";
-import { FRAME_HEADER_SIZE, type Frame, FrameReader, writeFrame } from "./frames.js";
+import { FRAME_HEADER_SIZE, type Frame, FrameReader, PART_BYTES, type ReceivedFrame, writeFrame } from "./frames.js";
 import type { StreamOwner } from "./http2-sessions.js";
 
 /** The size of the frames that are buffered before they are read, in bytes. Beyond it, the stream is paused. */
-const HIGH_WATER_MARK = 64 * 1024;
+const HIGH_WATER_MARK = 2 * PART_BYTES;
 
 /** The maximum number of times that a call is opened if each connection closes before anything of the call is sent. */
 const MAX_ATTEMPTS = 5;
@@ -41,6 +41,8 @@ export interface GrpcCallOptions {
   beforeSend(): Error | undefined;
   /** The maximum size of a message, in bytes: both as it travels and decompressed. */
   readonly maxMessageBytes: number;
+  /** Whether uncompressed messages after the first are taken in parts as they arrive. */
+  readonly inParts: boolean;
   /** The compression of the requests. */
   readonly compression: GrpcConfig["compression"];
   /** Called whenever bytes arrive. */
@@ -89,13 +91,14 @@ class GrpcCall implements MessageCall {
   private hasBody = false;
   /** Whether the server has ended the response, in a header or a trailer. A reset after it loses nothing. */
   private isComplete = false;
+  private leftOfTaken = 0;
 
   constructor(options: GrpcCallOptions) {
     this.options = options;
-    this.frames = new FrameReader(options.maxMessageBytes, this);
+    this.frames = new FrameReader(options.maxMessageBytes, options.inParts, this);
   }
 
-  onFrame(frame: Frame): void {
+  onFrame(frame: ReceivedFrame): void {
     this.buffer.push(frame);
     if (this.change.isAwaited()) {
       if (!this.awaitsEnd || !this.buffer.isFirst()) {
@@ -322,6 +325,7 @@ class GrpcCall implements MessageCall {
       }
       return undefined;
     }
+    this.leftOfTaken = frame.left;
     const stream = streamOf(this.state);
     if (!this.buffer.isFull() && stream?.isPaused() === true) {
       stream.resume();
@@ -330,6 +334,10 @@ class GrpcCall implements MessageCall {
     return frame.isCompressed
       ? decompress(frame.bytes, this.responseHeader?.get("grpc-encoding") ?? null, this.options.maxMessageBytes)
       : frame.bytes;
+  }
+
+  left(): number {
+    return this.leftOfTaken;
   }
 
   isTaken(): boolean {
@@ -394,16 +402,16 @@ function writableOf(state: CallState): ClientHttp2Stream | undefined {
 
 /** Messages that have arrived and that nobody has read. */
 class FrameBuffer {
-  private frames: Frame[] = [];
+  private frames: ReceivedFrame[] = [];
   private taken = 0;
   private bytes = 0;
 
-  push(frame: Frame): void {
+  push(frame: ReceivedFrame): void {
     this.frames.push(frame);
     this.bytes += FRAME_HEADER_SIZE + frame.bytes.length; // An empty message takes space too.
   }
 
-  shift(): Frame | undefined {
+  shift(): ReceivedFrame | undefined {
     const frame = this.frames[this.taken];
     if (frame === undefined) {
       return undefined;

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from "node:http2";
 import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
-import { beforeSendKey, receiveListener } from "../call-context.js";
+import { acceptsPartsKey, beforeSendKey, receiveListener } from "../call-context.js";
 import { formatTimeout } from "../grpc-headers.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
 import { type ClosableTransport, type TransportSettings, USER_AGENT } from "../transport-types.js";
@@ -57,6 +57,7 @@ export function createRawGrpcTransport(
         headers,
         beforeSend: contextValues.get(beforeSendKey),
         maxMessageBytes,
+        inParts: isDownload && config.codec === "proto" && contextValues.get(acceptsPartsKey),
         compression,
         onReceive(stream) {
           sessions.notifyResponseByteRead(stream);

@@ -31,6 +31,7 @@ it("a call that is ended while its stream is opened is canceled", async () => {
     beforeSend: () => undefined,
     headers: { ":method": "POST", ":path": "/" },
     maxMessageBytes: 1000,
+    inParts: false,
     compression: "none",
     onReceive: () => undefined,
     onEnd: () => undefined,
@@ -52,6 +53,7 @@ it("a stream that waits for the server's limit is let go when its call is given 
     beforeSend: () => undefined,
     headers: {},
     maxMessageBytes: 1000,
+    inParts: false,
     compression: "none",
     onReceive: () => undefined,
     onEnd: () => undefined,
@@ -119,7 +121,7 @@ it("headers that can be read only once are sent with each attempt", async () => 
     seen.push(headers["x-own"]);
     return seen.length === 1
       ? { ending: { "grpc-status": "14" } }
-      : { pieces: [parameterOf(1)], ending: { "grpc-status": "0" } };
+      : { parts: [parameterOf(1)], ending: { "grpc-status": "0" } };
   };
   await using transport = createGrpcTransport({ url: server.url, retry: { tries: 3, baseMs: 1, maxMs: 1 } });
   const headers = new Map([["x-own", "1"]]).entries();
