@@ -121,7 +121,7 @@ it("headers that can be read only once are sent with each attempt", async () => 
     seen.push(headers["x-own"]);
     return seen.length === 1
       ? { ending: { "grpc-status": "14" } }
-      : { parts: [parameterOf(1)], ending: { "grpc-status": "0" } };
+      : { pieces: [parameterOf(1)], ending: { "grpc-status": "0" } };
   };
   await using transport = createGrpcTransport({ url: server.url, retry: { tries: 3, baseMs: 1, maxMs: 1 } });
   const headers = new Map([["x-own", "1"]]).entries();
