@@ -8,7 +8,7 @@ import { lazily, startLoading } from "../../base/input/lazy.js";
 import { withSnapshots } from "../../base/input/snapshot.js";
 import type { Profile } from "../../base/profile.js";
 import { linkedController } from "../../base/signal/abort.js";
-import { chainOf, type ExportedRange, fileNameFor } from "../archive/export-names.js";
+import type { ExportedRange } from "../archive/export-names.js";
 import {
   type Archive,
   openAssembled,
@@ -24,6 +24,7 @@ import { loadZip } from "../zip/load-zip.js";
 import { loadYazl } from "../zip/write-zip.js";
 import { ARCHIVE_TYPE, createAssembly, type ExportChunk, type ExportResult, resultOf } from "./export-chunks.js";
 import { exportRange } from "./export-request.js";
+import { chainOf, fileNameFor } from "./given-names.js";
 import {
   type ExportOptions,
   isInParts,
