@@ -64,7 +64,9 @@ const files = {
     "src/base/signal/turns",
     "src/base/profile",
     "src/base/signal/wait",
+    "src/wire/json/error-tail",
     "src/wire/transport/call-context",
+    "src/data/schema/table-names",
   ],
   google: ["gen/client/google/api/annotations_pb", "gen/client/google/api/httpbody_pb"],
   definitions: [
@@ -75,9 +77,7 @@ const files = {
   ],
   csv: ["src/data/csv/index"],
   schemas: ["src/base/input/schemas"],
-  tail: ["src/wire/json/error-tail"],
   json: ["src/wire/json/any", "src/wire/json/error-object"],
-  tables: ["src/data/schema/table-names"],
   archive: ["src/data/archive/index", "src/data/zip/archive-end"],
   history: [
     "src/base/postgres",

@@ -1,8 +1,10 @@
 import stringWidth from "fast-string-width";
 
-const counts = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
+let counts: Intl.NumberFormat | undefined;
 
 export function compact(count: bigint | number): string {
+  // Made when it is first used: it takes as long as loading a hundred kB of code.
+  counts ??= new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
   return counts.format(count);
 }
 

@@ -76,6 +76,12 @@ export async function createProgram(
   return program;
 }
 
+/** Returns whether the arguments run a command: the first that is the name of one. Later ones, such as tables, are its values. */
+function namedBy(args: readonly string[]): (name: string) => boolean {
+  const named = args.find((arg) => COMMANDS.has(arg));
+  return (name) => name === named;
+}
+
 /** The arguments that ask for the help of `tradewire` itself; without any, it is printed too. */
 const HELP: readonly string[] = ["help", "-h", "--help"];
 
@@ -146,7 +152,7 @@ async function execute(
   const { out, err, signal } = context;
   const startedAt = monotonicMs();
   let running: Command | undefined;
-  const program = await createProgram(version, context, (name) => args.includes(name));
+  const program = await createProgram(version, context, namedBy(args));
   let stopTimer: StopTimer = () => {};
   const parsed = args.some((arg) => HELP.includes(arg)) ? args.filter((arg) => arg !== ALL) : args;
   const isHelp = parsed.every((arg) => HELP.includes(arg));
@@ -272,7 +278,7 @@ async function wordingFor(
 
 async function answerShell(words: readonly string[], version: string, context: CommandContext): Promise<void> {
   const { complete, completionText } = await import("./completion.js");
-  const program = await createProgram(version, context, (name) => words.includes(name));
+  const program = await createProgram(version, context, namedBy(words));
   context.out.write(completionText(await complete(program, words)));
 }
 

@@ -24,7 +24,7 @@ async function loadedBy(...args: readonly string[]) {
 }
 
 /** The files of commands among those that were loaded. */
-const commandsIn = (files: readonly string[]) => files.filter((name) => /^chunks\/.*-command$/.test(name));
+const commandsIn = (files: readonly string[]) => files.filter((name) => /^chunks\/.*-commands?$/.test(name));
 
 describe("the command", () => {
   it("loads nothing to print its version", async () => {
@@ -46,6 +46,8 @@ describe("the command", () => {
     const { out, files } = await loadedBy("help", "keys");
     expect(out).toMatch(/^Usage: tradewire keys /);
     expect(commandsIn(files)).toEqual(["chunks/keys-command"]);
+    const exporting = await loadedBy("export", "--table", "trades", "--help"); // `trades` is a command too.
+    expect(commandsIn(exporting.files)).toEqual(["chunks/export-command"]);
   });
 
   it.each([...commands])("lists %s as it is", async (name, takes) => {

@@ -1,5 +1,4 @@
 import fs from "node:fs";
-import { parse } from "content-disposition";
 import { describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { quotedPath } from "../errors/node-errors.js";
@@ -90,10 +89,4 @@ function neither(path: string, extension: Extension, orElse: (path: string) => s
   return new RequestError(`${quotedPath(path)} is not an existing folder, and does not end in ${extension}`, {
     advice: `Use ${quotedPath(`${path}/`)} for a folder, or ${file} for a file${orElse(path)}`,
   });
-}
-
-/** Reads the file name from a response's headers. The server chooses it, so validate it before you use it. */
-export function contentDispositionName(header: Headers): string | undefined {
-  const disposition = header.get("content-disposition");
-  return disposition === null ? undefined : parse(disposition).parameters["filename"];
 }

@@ -1,4 +1,3 @@
-import { contentDispositionName } from "../../base/file/save-target.js";
 import { assertObject, assertOneOf, assertString, assertText, invalidValueError } from "../../base/input/assert.js";
 import { withJson } from "../../base/json-result.js";
 import { type Profile, profileRules, profiles } from "../../base/profile.js";
@@ -113,8 +112,6 @@ function baseName({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportN
 const pattern = new RegExp(`^(.+)-(${tableNames.join("|")})(?:-([0-9]+))?-([0-9]+)-([0-9]+)$`, "u");
 // Separators, control characters, and lone surrogates, which UTF-8 cannot encode.
 const unsafe = /[/\\\p{Cc}\p{Cs}]/u;
-// Not for a file to save: names that are hidden or look like an option, and characters that hide or reorder text.
-const unsuitable = /^[-.]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 const maxBytes = 255;
 const maxInt64 = 2n ** 63n - 1n;
 
@@ -143,24 +140,4 @@ export interface ExportedRange {
   readonly toBlock: bigint;
   /** Chain identifier, if known. */
   readonly chainId?: string | undefined;
-}
-
-/**
- * Chooses the file name of an archive. It is the node's name, from `content-disposition`, if that is the name of an
- * archive of this table and range. Otherwise it consists of the table and range, with `network` as the chain id.
- */
-export function fileNameFor(header: Headers, exported: ExportedRange, profile?: Profile): string {
-  return nodeName(header, exported)?.given ?? archiveName({ ...exported, chainId: "network" }, profile);
-}
-
-/** Reads the chain id from the node's name for an archive, if that is the name of this table and range. */
-export function chainOf(header: Headers, exported: ExportedRange): string | undefined {
-  return nodeName(header, exported)?.name.chainId;
-}
-
-function nodeName(header: Headers, { table, fromBlock, toBlock }: ExportedRange) {
-  const given = contentDispositionName(header);
-  const name = given === undefined ? undefined : parseArchiveName(given);
-  const fits = name?.table === table && name.fromBlock === fromBlock && name.toBlock === toBlock;
-  return given !== undefined && name !== undefined && fits && !unsuitable.test(given) ? { given, name } : undefined;
 }

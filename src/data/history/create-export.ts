@@ -10,7 +10,7 @@ import type { Profile } from "../../base/profile.js";
 import { linkedController } from "../../base/signal/abort.js";
 import { isContinuation } from "../../wire/transport/body-parts.js";
 import { acceptingParts } from "../../wire/transport/call-context.js";
-import { chainOf, type ExportedRange, fileNameFor } from "../archive/export-names.js";
+import type { ExportedRange } from "../archive/export-names.js";
 import {
   type Archive,
   openAssembled,
@@ -26,6 +26,7 @@ import { loadZip } from "../zip/load-zip.js";
 import { loadYazl } from "../zip/write-zip.js";
 import { ARCHIVE_TYPE, createAssembly, type ExportChunk, type ExportResult, resultOf } from "./export-chunks.js";
 import { exportRange } from "./export-request.js";
+import { chainOf, fileNameFor } from "./given-names.js";
 import {
   type ExportOptions,
   isInParts,

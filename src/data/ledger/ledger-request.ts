@@ -1,4 +1,4 @@
-import { contentDispositionName } from "../../base/file/save-target.js";
+import { contentDispositionName } from "../../base/file/given-name.js";
 import { assertKnownKeys, invalidValueError } from "../../base/input/assert.js";
 import { type DateRange, readDateRange } from "../listing/listing-filters.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { archiveName, csvName, parseArchiveName, parseCsvName } from "tradewire";
-import { chainOf, fileNameFor } from "../../../src/data/archive/export-names.js";
+import { chainOf, fileNameFor } from "../../../src/data/history/given-names.js";
 
 describe("archiveName and csvName", () => {
   it("write plain decimals, and the schema version only where there is one", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { contentDispositionName } from "../../../src/base/file/save-target.js";
+import { contentDispositionName } from "../../../src/base/file/given-name.js";
 
 describe("the name that a response gives to its body", () => {
   it.each([
