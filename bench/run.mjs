@@ -20,7 +20,7 @@ import { figuresOf, measure } from "./measure/rounds.mjs";
 import { draw } from "./measure/svg.mjs";
 
 /** The groups, in their order, and the scripts that are groups with tables and peers of their own: not for quick runs. */
-const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings"];
+const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings", "growth"];
 const scripts = ["parallel", "sync", "events"].filter((name) => existsSync(scriptOf(name)));
 
 const { values } = parseArgs({
@@ -101,9 +101,9 @@ process.exitCode = missed === 0 ? 0 : 1;
 /** The rows of a section, and those of the other checkout after each of ours. */
 function withOthers(rows) {
   const folder = values.beside && resolve(values.beside);
-  return folder === undefined
-    ? rows
-    : rows.flatMap((row) => [row, ...(row.ours ? [{ ...row, name: `${row.name}, other checkout`, folder }] : [])]);
+  const other = (name) => name && `${name}, other checkout`;
+  const otherOf = (row) => ({ ...row, name: other(row.name), after: other(row.after), folder });
+  return folder === undefined ? rows : rows.flatMap((row) => [row, ...(row.ours ? [otherOf(row)] : [])]);
 }
 
 /** Run a section, and make figures of its runs. */
@@ -119,7 +119,7 @@ async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...se
     ...section,
     rows: rows
       .filter(({ name }) => runs.has(name))
-      .map(({ name, ours = false, local = false }) => {
+      .map(({ name, ours = false, local = false, after }) => {
         const rates = runs.get(name).map(({ rate }) => rate / scale);
         return {
           name,
@@ -129,6 +129,9 @@ async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...se
           span: [Math.min(...rates), Math.max(...rates)],
           cpu: figures.of(name, "cpuEach") * cpuScale,
           peak: figures.of(name, "peak"),
+          each: figures.of(name, "each"),
+          heapEach: figures.of(name, "heapEach"),
+          after,
           server: local ? undefined : figures.of(name, "share"),
         };
       }),

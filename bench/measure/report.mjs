@@ -12,27 +12,49 @@ export const HOW = [
 /** A goal whose rounds differ by more than this part is marked. */
 const UNSURE = 0.15;
 
+/** A step that costs so many times what the step before it costs is marked. */
+const STEEP = 1.5;
+
 const percent = (part) => `${Math.round(part * 100)} %`;
 
 /** How a number is shown: three digits that count, or whole. */
 const short = (value) =>
   !Number.isFinite(value) ? "" : value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3);
 
+/** A cost, with its ratio to that of the step before where it is steep. */
+function cost(value, before) {
+  return value / before > STEEP ? `${short(value)}, **× ${(value / before).toFixed(1)}**` : short(value);
+}
+
 /** Show one section: a table of its rows, what was left out, and its goals. */
 export function sectionLines({ title, unit, cpuUnit, reference, rows, absent, goals }) {
   const against = reference === undefined ? "ratio" : `× ${reference}`;
-  const table = rows.map(({ name, ours, ratio, rate, cpu, peak, server }) => [
-    ours ? `**${name}**` : name,
-    Number.isFinite(ratio) ? ratio.toFixed(2) : "",
-    short(rate),
-    short(cpu),
-    Number.isFinite(peak) ? peak.toFixed(0) : "",
-    Number.isFinite(server) ? percent(server) : "",
-  ]);
+  const keeps = rows.some(({ each }) => each !== undefined);
+  const table = rows.map(({ name, ours, ratio, rate, cpu, peak, each, heapEach, server, after }) => {
+    const before = rows.find((row) => row.name === after);
+    return [
+      ours ? `**${name}**` : name,
+      Number.isFinite(ratio) ? ratio.toFixed(2) : "",
+      short(rate),
+      cost(cpu, before?.cpu),
+      Number.isFinite(peak) ? peak.toFixed(0) : "",
+      ...(keeps ? [short(each), short(heapEach)] : []),
+      Number.isFinite(server) ? percent(server) : "",
+    ];
+  });
+  const heads = [
+    "",
+    against,
+    unit,
+    cpuUnit,
+    "peak MiB",
+    ...(keeps ? ["bytes each", "heap bytes"] : []),
+    "server's core",
+  ];
   return [
     `### ${title}`,
     "",
-    ...columns([["", against, unit, cpuUnit, "peak MiB", "server's core"], ...table]),
+    ...columns([heads, ...table]),
     "",
     ...absent.map(({ name, why }) => `Left out: ${name}, as ${why}.`),
     ...(absent.length > 0 ? [""] : []),

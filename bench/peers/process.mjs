@@ -1,8 +1,9 @@
 // One run, in a process of its own: node bench/peers/process.mjs MODULE TASK ARGUMENTS
 //
 // The task is a function of the module in this folder; ARGUMENTS is its argument as JSON. A task that has something to
-// prepare returns a function. What is measured begins when everything is imported and prepared. A task that cannot run,
-// for a package is not there, says which one.
+// prepare returns a function. What is measured begins when everything is imported and prepared. A task gives the amount
+// that it came to, or an object with it and what else it measured. A task that cannot run, for a package is not there, says
+// which one.
 const [module, task, args] = process.argv.slice(2);
 
 /** Seconds of CPU, of all threads, user and system. */
@@ -25,7 +26,8 @@ try {
   }
   const end = now();
   const peak = process.resourceUsage().maxRSS / 1024;
-  const result = { amount, seconds: end.seconds - start.seconds, cpu: end.cpu - start.cpu, peak };
+  const result = { seconds: end.seconds - start.seconds, cpu: end.cpu - start.cpu, peak };
+  Object.assign(result, typeof amount === "object" ? amount : { amount });
   process.stdout.write(JSON.stringify(result), () => process.exit());
 } catch (reason) {
   if (reason.code !== "ERR_MODULE_NOT_FOUND") {
