@@ -4,8 +4,8 @@
 //
 // `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, and `--busy` lets so
 // many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a page with all of
-// them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was
-// missed.
+// them to FOLDER (docs/bench). A group that did not run keeps its results of before. Where nothing is busy beside it, each of our
+// rows runs once more behind its rounds, for a profile. The exit code is 1 where a goal was missed.
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -15,6 +15,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { machine } from "./measure/machine.mjs";
+import { PROFILED, profileOf } from "./measure/profile.mjs";
 import { HOW, page, sectionLines } from "./measure/report.mjs";
 import { figuresOf, measure } from "./measure/rounds.mjs";
 import { draw } from "./measure/svg.mjs";
@@ -70,10 +71,16 @@ try {
     const { title, about, sections } = await import(`./groups/${name}.mjs`);
     const [load] = loadavg();
     const done = [];
+    const profiles = [];
     for await (const section of sections(context)) {
       done.push(await run(section, name));
       told("");
       console.log(sectionLines(done.at(-1)).join("\n"));
+      for (const row of busy.length === 0 ? section.rows.filter(({ ours }) => ours) : []) {
+        told(`${name}, ${section.title}: profile of ${row.name}`);
+        profiles.push(`${section.title}: ${row.name}`, "", ...(await profileOf(row, folder)), "");
+        told("");
+      }
       missed += done.at(-1).goals.filter(({ met }) => met === false).length;
     }
     const date = new Date().toISOString();
@@ -81,8 +88,16 @@ try {
     await write(busy.length === 0 ? name : `${name}-busy`, {
       title: busy.length === 0 ? title : `${title}, beside ${busy.length} busy programs`,
       ...facts,
+      profiled: profiles.length > 0,
       sections: done,
     });
+    if (profiles.length > 0) {
+      await mkdir(join(values.out, "profiles"), { recursive: true });
+      await writeFile(
+        join(values.out, "profiles", `${name}.txt`),
+        [title, "", ...PROFILED, "", ...profiles].join("\n"),
+      );
+    }
   }
 } finally {
   server.disconnect();

@@ -105,10 +105,11 @@ export const clients = ({ amount, ...args }) =>
 
 /** Streams of one client that have received a message and stay open. */
 export const streams = ({ amount, ...args }) =>
-  ready(args, (client) =>
-    keep(amount, async () => {
-      const stream = client.service(TradingDataService).observeMarketsData({})[Symbol.asyncIterator]();
+  ready(args, (client) => {
+    const service = client.service(TradingDataService);
+    return keep(amount, async () => {
+      const stream = service.observeMarketsData({})[Symbol.asyncIterator]();
       await stream.next();
       return stream;
-    }),
-  );
+    });
+  });
