@@ -4,8 +4,8 @@
 //
 // `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, and `--busy` lets so
 // many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a page with all of
-// them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was
-// missed.
+// them to FOLDER (docs/bench). A group that did not run keeps its results of before. Where nothing is busy beside it, each of our
+// rows runs once more behind its rounds, for a profile. The exit code is 1 where a goal was missed.
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -15,12 +15,13 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { machine } from "./measure/machine.mjs";
+import { PROFILED, profileOf } from "./measure/profile.mjs";
 import { HOW, page, sectionLines } from "./measure/report.mjs";
 import { figuresOf, measure } from "./measure/rounds.mjs";
 import { draw } from "./measure/svg.mjs";
 
 /** The groups, in their order, and the scripts that are groups with tables and peers of their own: not for quick runs. */
-const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings"];
+const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings", "growth"];
 const scripts = ["parallel", "sync", "events"].filter((name) => existsSync(scriptOf(name)));
 
 const { values } = parseArgs({
@@ -70,10 +71,16 @@ try {
     const { title, about, sections } = await import(`./groups/${name}.mjs`);
     const [load] = loadavg();
     const done = [];
+    const profiles = [];
     for await (const section of sections(context)) {
       done.push(await run(section, name));
       told("");
       console.log(sectionLines(done.at(-1)).join("\n"));
+      for (const row of busy.length === 0 ? section.rows.filter(({ ours }) => ours) : []) {
+        told(`${name}, ${section.title}: profile of ${row.name}`);
+        profiles.push(`${section.title}: ${row.name}`, "", ...(await profileOf(row, folder)), "");
+        told("");
+      }
       missed += done.at(-1).goals.filter(({ met }) => met === false).length;
     }
     const date = new Date().toISOString();
@@ -81,8 +88,16 @@ try {
     await write(busy.length === 0 ? name : `${name}-busy`, {
       title: busy.length === 0 ? title : `${title}, beside ${busy.length} busy programs`,
       ...facts,
+      profiled: profiles.length > 0,
       sections: done,
     });
+    if (profiles.length > 0) {
+      await mkdir(join(values.out, "profiles"), { recursive: true });
+      await writeFile(
+        join(values.out, "profiles", `${name}.txt`),
+        [title, "", ...PROFILED, "", ...profiles].join("\n"),
+      );
+    }
   }
 } finally {
   server.disconnect();
@@ -101,9 +116,9 @@ process.exitCode = missed === 0 ? 0 : 1;
 /** The rows of a section, and those of the other checkout after each of ours. */
 function withOthers(rows) {
   const folder = values.beside && resolve(values.beside);
-  return folder === undefined
-    ? rows
-    : rows.flatMap((row) => [row, ...(row.ours ? [{ ...row, name: `${row.name}, other checkout`, folder }] : [])]);
+  const other = (name) => name && `${name}, other checkout`;
+  const otherOf = (row) => ({ ...row, name: other(row.name), after: other(row.after), folder });
+  return folder === undefined ? rows : rows.flatMap((row) => [row, ...(row.ours ? [otherOf(row)] : [])]);
 }
 
 /** Run a section, and make figures of its runs. */
@@ -119,7 +134,7 @@ async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...se
     ...section,
     rows: rows
       .filter(({ name }) => runs.has(name))
-      .map(({ name, ours = false, local = false }) => {
+      .map(({ name, ours = false, local = false, after }) => {
         const rates = runs.get(name).map(({ rate }) => rate / scale);
         return {
           name,
@@ -129,6 +144,9 @@ async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...se
           span: [Math.min(...rates), Math.max(...rates)],
           cpu: figures.of(name, "cpuEach") * cpuScale,
           peak: figures.of(name, "peak"),
+          each: figures.of(name, "each"),
+          heapEach: figures.of(name, "heapEach"),
+          after,
           server: local ? undefined : figures.of(name, "share"),
         };
       }),

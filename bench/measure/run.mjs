@@ -1,6 +1,7 @@
 // One run of a row: a process of its own, with its time, its CPU and its peak memory.
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -13,19 +14,26 @@ const GNU_TIME = "/usr/bin/time";
 const LIMIT_MS = 10 * 60_000;
 let go;
 
-/** Run a row once, in the checkout that its build is of. */
-export async function runOnce(row) {
+/** Run a row once, in the checkout that its build is of. With a file for it, write a profile of what a row of ours does. */
+export async function runOnce(row, profileFile) {
   const { folder = root } = row;
   if (row.peer !== undefined) {
     const [module, task, args] = row.peer;
-    return ofProcess(process.execPath, [peer, module, task, JSON.stringify(args)], folder);
+    const more = profileFile === undefined ? [] : [profileFile];
+    return ofProcess(process.execPath, [peer, module, task, JSON.stringify(args), ...more], folder);
   }
   if (row.go !== undefined) {
     go ??= buildGo();
     return go.absent === undefined ? ofProcess(goClient, row.go, folder) : go;
   }
   const missing = (row.needs ?? []).find((program) => !isThere(program));
-  return missing === undefined ? ofShell(row.shell, folder) : { absent: `${missing} is not installed` };
+  if (missing !== undefined) {
+    return { absent: `${missing} is not installed` };
+  }
+  const profiled =
+    profileFile &&
+    `node --cpu-prof --cpu-prof-interval=100 --cpu-prof-dir=${dirname(profileFile)} --cpu-prof-name=${basename(profileFile)}`;
+  return ofShell(profiled ? row.shell.replace(/^node/, profiled) : row.shell, folder);
 }
 
 async function ofProcess(file, args, cwd) {

@@ -9,7 +9,7 @@ const escaped = (text) => text.replace(/[<>&"]/g, (letter) => `&#${letter.charCo
 export function draw({ title, sections }) {
   let y = 8;
   const parts = sections.flatMap(({ title: heading, plot = "rate", rows: all, ...section }) => {
-    const unit = { rate: section.unit, cpu: section.cpuUnit, peak: "peak MiB" }[plot];
+    const unit = { rate: section.unit, cpu: section.cpuUnit, peak: "peak MiB", each: "bytes each" }[plot];
     const rows = all.filter((row) => Number.isFinite(row[plot]));
     const most = Math.max(...rows.map((row) => row[plot] ?? 0)) || 1;
     const scale = (value) => ((value / most) * (WIDTH - LABEL - 90)).toFixed(1);

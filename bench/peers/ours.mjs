@@ -1,6 +1,6 @@
 // tradewire itself, with all checks on: the build of the checkout that is the current folder.
 import { join } from "node:path";
-import { count, KEY, makeCalls } from "./support.mjs";
+import { count, KEY, keep, makeCalls } from "./support.mjs";
 
 const build = join(process.cwd(), "dist/src");
 const { createClient, openArchive } = await import(join(build, "index.js"));
@@ -26,8 +26,15 @@ async function ready(args, run) {
   return () => run(open(args));
 }
 
-/** An export's bytes, to nowhere. */
-export const bytes = (args) => ready(args, (client) => count(exporting(client).bytes()));
+/** An export's bytes, to nowhere, so many times. */
+export const bytes = ({ times = 1, ...args }) =>
+  ready(args, async (client) => {
+    let bytes = 0;
+    for (let time = 0; time < times; time += 1) {
+      bytes += await count(exporting(client).bytes());
+    }
+    return bytes;
+  });
 
 /** Several exports at once, with one client. */
 export const manyBytes = ({ exports, ...args }) =>
@@ -84,4 +91,25 @@ export const records = (args) =>
       records += cursor !== "" && node.stopOrder.id !== "" ? 1 : 0;
     }
     return records;
+  });
+
+/** Clients that have made a call and are idle. */
+export const clients = ({ amount, ...args }) =>
+  ready(args, () =>
+    keep(amount, async () => {
+      const client = open(args);
+      await client.service(TradingDataService).getNetworkParameter(KEY);
+      return client;
+    }),
+  );
+
+/** Streams of one client that have received a message and stay open. */
+export const streams = ({ amount, ...args }) =>
+  ready(args, (client) => {
+    const service = client.service(TradingDataService);
+    return keep(amount, async () => {
+      const stream = service.observeMarketsData({})[Symbol.asyncIterator]();
+      await stream.next();
+      return stream;
+    });
   });

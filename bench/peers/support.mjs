@@ -1,4 +1,7 @@
 // What the runs share.
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 /** Count the bytes of an async iterable of pieces. */
 export async function count(pieces) {
@@ -20,6 +23,33 @@ export async function makeCalls({ calls, atOnce }, call) {
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return calls;
+}
+
+/** Make so many things that are kept, and tell how many bytes each takes: the second half, as the first loads what all share. */
+export async function keep(amount, make) {
+  const kept = [];
+  const fill = async (count) => {
+    while (kept.length < count) {
+      kept.push(await make());
+    }
+    return held();
+  };
+  const before = await fill(amount / 2);
+  const after = await fill(amount);
+  const each = (kind) => (after[kind] - before[kind]) / (amount / 2);
+  return { amount, each: each("resident"), heapEach: each("heap") };
+}
+
+/** What the process holds when garbage is gone. */
+async function held() {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  for (let time = 0; time < 3; time += 1) {
+    await turn(); // Finalizers run between collections.
+    collect();
+  }
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return { resident: rss, heap: heapUsed + external };
 }
 
 /** The paths of the methods over REST, and what they are asked. */

@@ -1,20 +1,21 @@
-// What the server answers: an archive in chunks, one network parameter, or pages of stop orders.
+// What the server answers: an archive in chunks, one network parameter, pages of stop orders, or a stream of market data.
 import { create, toBinary, toJson } from "@bufbuild/protobuf";
 import {
   GetNetworkParameterResponseSchema,
   ListStopOrdersResponseSchema,
+  ObserveMarketsDataResponseSchema,
 } from "../../dist/gen/datanode/api/v2/trading_data_pb.js";
 import { HttpBodySchema } from "../../dist/gen/google/api/httpbody_pb.js";
 import { createArchive } from "./archive.mjs";
 import { chunk, chunkedHead, wholeAnswer } from "./http1.mjs";
-import { prepare } from "./http2.mjs";
+import { OPEN, prepare } from "./http2.mjs";
 
 const ZIP = "application/zip";
 const PAGE_RECORDS = 1000;
 
 /** Prepare an answer for one protocol. */
 export function createContent({ content, protocol, ...options }) {
-  return { archive, parameter, stopOrders }[content](protocol, options);
+  return { archive, parameter, stopOrders, marketData }[content](protocol, options);
 }
 
 function archive(protocol, { method, csvBytes, chunkBytes }) {
@@ -46,6 +47,20 @@ function parameter(protocol) {
   const key = "snapshot.interval.length";
   const message = create(GetNetworkParameterResponseSchema, { networkParameter: { key, value: "1000" } });
   const answer = [encode(protocol, GetNetworkParameterResponseSchema, message)];
+  return { answer: () => answer };
+}
+
+/** A stream that stays open behind its first message. */
+function marketData(protocol) {
+  const schema = ObserveMarketsDataResponseSchema;
+  const message = create(schema, { marketData: [{ market: "a".repeat(64), markPrice: "100000" }] });
+  const answer =
+    protocol === "grpc"
+      ? [prepare(Buffer.from(toBinary(schema, message))), OPEN]
+      : [
+          chunkedHead("application/json"),
+          chunk(Buffer.from(`${JSON.stringify({ result: toJson(schema, message, { alwaysEmitImplicit: true }) })}\n`)),
+        ];
   return { answer: () => answer };
 }
 

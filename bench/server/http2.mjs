@@ -22,6 +22,9 @@ export function createHttp2Server(answer) {
   return createServer({ highWaterMark: QUEUE_BYTES, noDelay: true }, (socket) => serve(socket, answer));
 }
 
+/** Behind the messages of a stream that does not end. */
+export const OPEN = Symbol("open");
+
 /** Prepare a message; its frames are kept for each stream that it was sent on. */
 export function prepare(bytes) {
   const head = Buffer.alloc(5);
@@ -102,16 +105,17 @@ function serve(socket, answer) {
     for (let moved = true; moved && !isFull; ) {
       moved = false;
       for (const stream of streams.values()) {
-        moved = (stream.messages !== undefined && !isFull && send(stream)) || moved;
+        moved = (stream.current !== undefined && !isFull && send(stream)) || moved;
       }
     }
     socket.uncork();
   }
 
   function next(stream) {
-    stream.current = stream.messages.next().value;
+    const { value, done } = stream.messages.next();
+    stream.current = value === OPEN ? undefined : value;
     stream.at = 0;
-    if (stream.current === undefined) {
+    if (done) {
       write(frame(HEADERS, END_HEADERS | END_STREAM, stream.id, TRAILERS));
       streams.delete(stream.id);
     }
