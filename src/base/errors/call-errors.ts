@@ -201,9 +201,14 @@ export type CallErrorMapper = (
 
 /**
  * Returns the values of an iterable, with its errors mapped. Unlike a generator, it costs one promise per value, and a
- * consumer that returns early does not wait for the value that it requested last.
+ * consumer that returns early does not wait for the value that it requested last. An error that `check` throws for a value ends
+ * the iterable, and is mapped too.
  */
-export function mapStreamErrors<T>(values: AsyncIterable<T>, fail: ThrowCallError): AsyncIterable<T> {
+export function mapStreamErrors<T>(
+  values: AsyncIterable<T>,
+  fail: ThrowCallError,
+  check?: (value: T) => void,
+): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = values[Symbol.asyncIterator]();
@@ -212,8 +217,20 @@ export function mapStreamErrors<T>(values: AsyncIterable<T>, fail: ThrowCallErro
         isDone = true;
         return fail(reason);
       };
+      const checked = (result: IteratorResult<T, unknown>) => {
+        try {
+          if (result.done !== true) {
+            check?.(result.value);
+          }
+        } catch (reason) {
+          iterator.return?.().catch(() => undefined);
+          return failed(reason);
+        }
+        return result;
+      };
       return {
-        next: () => (isDone ? Promise.resolve(DONE) : iterator.next().catch(failed)),
+        next: () =>
+          isDone ? Promise.resolve(DONE) : iterator.next().then(check === undefined ? undefined : checked, failed),
         async return() {
           isDone = true;
           await iterator.return?.().catch(fail);

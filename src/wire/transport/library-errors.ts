@@ -37,8 +37,8 @@ import {
   isUnsentError,
   setDetails,
 } from "./call-failure.js";
-import { layered } from "./layered.js";
-import { limitEmptyMessages, requireSingleResponse } from "./message-streams.js";
+import { type AnyCall, layered } from "./layered.js";
+import { emptyMessageLimit, requireSingleResponse } from "./message-streams.js";
 import { hasSingleResponse, isReadOnly, methodName } from "./method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "./transport-types.js";
 
@@ -103,13 +103,15 @@ export function throwingOurErrors(transport: Transport, failing: CallErrorMapper
 function withFailures(
   transport: AnyTransport,
   failing: CallErrorMapper,
-  headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
+  headersOf?: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit,
 ): ClosableTransport {
+  const withHeadersOf = <C extends AnyCall>(call: C): C =>
+    headersOf === undefined ? call : { ...call, header: headersOf(call.header, call.contextValues) };
   return layered(transport, {
     unary(call, next) {
       const fail = (reason: unknown) => failing(call.method, call.signal, call.contextValues)(reason);
       try {
-        return next({ ...call, header: headersOf(call.header, call.contextValues) }).catch(fail);
+        return next(withHeadersOf(call)).catch(fail);
       } catch (reason) {
         return Promise.reject(reason).catch(fail);
       }
@@ -118,10 +120,14 @@ function withFailures(
     async stream(call, next) {
       const { method } = call;
       const fail = failing(method, call.signal, call.contextValues);
-      const header = orFail(() => headersOf(call.header, call.contextValues), fail);
-      const response = await next({ ...call, header }).catch(fail);
-      const responses = limitEmptyMessages(method.output, requireSingleResponse(method, response.message));
-      return { ...response, message: mapStreamErrors(responses, fail) };
+      const sent = orFail(() => withHeadersOf(call), fail);
+      const response = await next(sent).catch(fail);
+      // The responses of an endpoint are checked where they arrive only.
+      const message =
+        headersOf === undefined
+          ? mapStreamErrors(response.message, fail)
+          : mapStreamErrors(requireSingleResponse(method, response.message), fail, emptyMessageLimit(method.output));
+      return { ...response, message };
     },
   });
 }

@@ -9,7 +9,7 @@ import { extraMessageError, missingMessageError } from "./call-failure.js";
 export interface StreamHandlers<T> {
   /** Requests the next message from the stream. By default, it is requested immediately. */
   readonly next?: (messages: AsyncIterator<T>) => Promise<IteratorResult<T>>;
-  /** Called for each message, before the reader gets it. An error that it throws ends the stream, and is one of the stream. */
+  /** Called for each message, before the reader gets it. */
   readonly onMessage?: (message: T) => void;
   /** Called when all messages have been read. */
   readonly onEnd: () => void;
@@ -33,13 +33,8 @@ export function handleStream<T>(messages: AsyncIterable<T>, handlers: StreamHand
           next(iterator).then((result) => {
             if (result.done === true) {
               onEnd();
-              return result;
-            }
-            try {
+            } else {
               onMessage?.(result.value);
-            } catch (reason) {
-              void Promise.resolve(onReturn(iterator)).catch(() => undefined);
-              return onError(reason);
             }
             return result;
           }, onError),
@@ -126,39 +121,27 @@ const MAX_EMPTY = 250_000;
 const EMPTY_WINDOW_MS = 60_000;
 
 /**
- * Limits the empty messages of a stream. A server that sends nothing else would keep a reader busy forever, since such a stream
- * exceeds no size limit or idle timeout.
+ * Returns a check of each message of a stream that limits the empty ones. A server that sends nothing else would keep a reader
+ * busy forever, since such a stream exceeds no size limit or idle timeout.
  */
-export function limitEmptyMessages<O extends DescMessage>(
-  desc: O,
-  messages: AsyncIterable<MessageShape<O>>,
-): AsyncIterable<MessageShape<O>> {
+export function emptyMessageLimit<O extends DescMessage>(desc: O): (message: MessageShape<O>) => void {
   let count = 0;
   let since = 0;
-  return handleStream(messages, {
-    onMessage(message) {
-      if (!isEmpty(desc, message)) {
-        count = 0;
-        return;
-      }
-      const now = monotonicMs();
-      if (count === 0 || now - since > EMPTY_WINDOW_MS) {
-        count = 0;
-        since = now;
-      }
-      count += 1;
-      if (count > MAX_EMPTY) {
-        throw new ConnectError(`the stream has more than ${MAX_EMPTY} empty messages in a row`, Code.ResourceExhausted);
-      }
-    },
-    onEnd: () => undefined,
-    onError: (reason) => {
-      throw reason;
-    },
-    onReturn: async (iterator) => {
-      await iterator.return?.();
-    },
-  });
+  return (message) => {
+    if (!isEmpty(desc, message)) {
+      count = 0;
+      return;
+    }
+    const now = monotonicMs();
+    if (count === 0 || now - since > EMPTY_WINDOW_MS) {
+      count = 0;
+      since = now;
+    }
+    count += 1;
+    if (count > MAX_EMPTY) {
+      throw new ConnectError(`the stream has more than ${MAX_EMPTY} empty messages in a row`, Code.ResourceExhausted);
+    }
+  };
 }
 
 /** Returns whether a message has no field, or only the content type of a body part without data. */
