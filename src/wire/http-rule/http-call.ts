@@ -79,22 +79,21 @@ export function createHttpCall<I extends DescMessage>(
     rule.template,
     rule.template.variables.map(({ fieldPath }) => takeField(desc, fields, fieldPath)),
   );
+  if (rule.body === "") {
+    return { verb: rule.verb, target: `${path}${queryOf(desc, fields)}` };
+  }
   if (rule.body === "*") {
     return { verb: rule.verb, target: path, ...(isHttpBody(message) ? { raw: message } : { body: fields }) };
   }
-  let body: JsonValue | undefined;
-  let raw: HttpBody | undefined;
-  if (rule.body !== "") {
-    const field = findField(desc, rule.body);
-    const name = field?.jsonName ?? rule.body;
-    const value = field === undefined ? undefined : reflect(desc, message).get(field);
-    raw =
-      isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
-    // If the body is an enum, gateways accept only its number.
-    const isKnownEnum = field?.enum !== undefined && typeof value === "number" && field.enum.value[value] !== undefined;
-    body = raw === undefined ? fields[name] && (isKnownEnum ? value : fields[name]) : undefined;
-    delete fields[name];
-  }
+  const field = findField(desc, rule.body);
+  const name = field?.jsonName ?? rule.body;
+  const value = field === undefined ? undefined : reflect(desc, message).get(field);
+  const raw =
+    isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
+  // If the body is an enum, gateways accept only its number.
+  const isKnownEnum = field?.enum !== undefined && typeof value === "number" && field.enum.value[value] !== undefined;
+  const body = raw === undefined ? fields[name] && (isKnownEnum ? value : fields[name]) : undefined;
+  delete fields[name];
   const target = `${path}${queryOf(desc, fields)}`;
   return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
 }
@@ -126,14 +125,14 @@ function isHttpBody(message: Message): message is HttpBody {
 }
 
 /** Removes a field from the JSON, and returns its text for the path. */
-function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[]): string {
-  const [name = "", ...rest] = fieldPath;
-  const field = findField(desc, name);
-  if (field?.fieldKind === "message" && rest.length > 0) {
+function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], depth = 0): string {
+  const field = findField(desc, fieldPath[depth] ?? "");
+  const isLast = depth === fieldPath.length - 1;
+  if (field?.fieldKind === "message" && !isLast) {
     const inner = json[field.jsonName];
-    return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
+    return takeField(field.message, isJsonObject(inner) ? inner : {}, fieldPath, depth + 1);
   }
-  if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
+  if (field === undefined || !isLast || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
     throw new RequestError(
       `${fieldPath.join(".")} of ${desc.typeName} cannot be part of a path: it is not a scalar field`,
       {
