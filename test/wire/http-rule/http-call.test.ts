@@ -111,6 +111,26 @@ describe("readCall", () => {
   });
 });
 
+describe("writeCall", () => {
+  it("leaves the request as it was, whatever is done to the body", () => {
+    const free = { list: [{ a: 1 }], inner: { b: "x" } };
+    const json = { name: "n", labels: { a: "b" }, inners: [{ innerId: "i" }], free, anyValue: [{ c: 1 }] };
+    const message = fromJson(ShapeSchema, json);
+    const { body } = createHttpCall(ShapeSchema, all, message);
+    const empty = (value: JsonValue | undefined): void => {
+      if (typeof value === "object" && value !== null) {
+        for (const key of Object.keys(value)) {
+          empty(Reflect.get(value, key));
+          Reflect.deleteProperty(value, key);
+        }
+      }
+    };
+    expect(body).toMatchObject({ free });
+    empty(body);
+    expect(toJson(ShapeSchema, message)).toEqual(json);
+  });
+});
+
 describe("writeCall and readCall", () => {
   const string = fc.string({ unit: "grapheme", maxLength: 8 });
   const word = string.filter((text) => !["", ".", ".."].includes(text));
