@@ -2,6 +2,7 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  isFieldSet,
   isMessage,
   type JsonObject,
   type JsonValue,
@@ -11,6 +12,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { type HttpBody, HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { serializationError } from "../../base/errors/call-errors.js";
 import { RequestError } from "../../base/errors/index.js";
@@ -73,6 +75,10 @@ export function createHttpCall<I extends DescMessage>(
   message: MessageShape<I>,
   registry: Registry = knownTypes,
 ): HttpCall {
+  const texts = textsOfPath(desc, rule, message);
+  if (texts !== undefined) {
+    return { verb: rule.verb, target: expandPath(rule.template, texts) };
+  }
   const json = requestJson(desc, message, registry);
   const fields: JsonObject = isJsonObject(json) ? json : {};
   const path = expandPath(
@@ -96,6 +102,37 @@ export function createHttpCall<I extends DescMessage>(
   delete fields[name];
   const target = `${path}${queryOf(desc, fields)}`;
   return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
+}
+
+/**
+ * Returns the values for the path if they are texts, and all that a request without a body has; otherwise `undefined`. Such a request
+ * needs no JSON, which would take a noticeable part of a small call.
+ */
+function textsOfPath(desc: DescMessage, rule: HttpBinding, message: Message): string[] | undefined {
+  const fields = fieldsOfPath(desc, rule);
+  if (fields === undefined || desc.fields.some((field) => !fields.includes(field) && isFieldSet(message, field))) {
+    return undefined;
+  }
+  const texts = fields.map((field) => (isFieldSet(message, field) ? Reflect.get(message, field.localName) : undefined));
+  return texts.every((text) => typeof text === "string") ? texts : undefined;
+}
+
+const knownFields = new WeakMap<HttpBinding, { readonly fields: readonly DescField[] | undefined }>();
+
+/** Returns the fields in the path if they are texts, and no other field is part of each request. */
+function fieldsOfPath(desc: DescMessage, rule: HttpBinding): readonly DescField[] | undefined {
+  let known = knownFields.get(rule);
+  if (known === undefined) {
+    const fields = rule.template.variables.map(({ fieldPath: [name = "", ...rest] }) =>
+      rest.length === 0 ? findField(desc, name) : undefined,
+    );
+    const texts = fields.filter((field) => field?.fieldKind === "scalar" && field.scalar === ScalarType.STRING);
+    const hasRequired = desc.fields.some(({ presence }) => presence === FeatureSet_FieldPresence.LEGACY_REQUIRED);
+    const isEnough = rule.body === "" && texts.length === fields.length && !hasRequired;
+    known = { fields: isEnough ? texts.filter((field) => field !== undefined) : undefined };
+    knownFields.set(rule, known);
+  }
+  return known.fields;
 }
 
 function queryOf(desc: DescMessage, fields: JsonObject): string {
