@@ -2,6 +2,7 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  isFieldSet,
   isMessage,
   type JsonObject,
   type JsonValue,
@@ -11,6 +12,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { type HttpBody, HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { serializationError } from "../../base/errors/call-errors.js";
 import { RequestError } from "../../base/errors/index.js";
@@ -73,30 +75,64 @@ export function createHttpCall<I extends DescMessage>(
   message: MessageShape<I>,
   registry: Registry = knownTypes,
 ): HttpCall {
+  const texts = textsOfPath(desc, rule, message);
+  if (texts !== undefined) {
+    return { verb: rule.verb, target: expandPath(rule.template, texts) };
+  }
   const json = requestJson(desc, message, registry);
   const fields: JsonObject = isJsonObject(json) ? json : {};
   const path = expandPath(
     rule.template,
     rule.template.variables.map(({ fieldPath }) => takeField(desc, fields, fieldPath)),
   );
+  if (rule.body === "") {
+    return { verb: rule.verb, target: `${path}${queryOf(desc, fields)}` };
+  }
   if (rule.body === "*") {
     return { verb: rule.verb, target: path, ...(isHttpBody(message) ? { raw: message } : { body: fields }) };
   }
-  let body: JsonValue | undefined;
-  let raw: HttpBody | undefined;
-  if (rule.body !== "") {
-    const field = findField(desc, rule.body);
-    const name = field?.jsonName ?? rule.body;
-    const value = field === undefined ? undefined : reflect(desc, message).get(field);
-    raw =
-      isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
-    // If the body is an enum, gateways accept only its number.
-    const isKnownEnum = field?.enum !== undefined && typeof value === "number" && field.enum.value[value] !== undefined;
-    body = raw === undefined ? fields[name] && (isKnownEnum ? value : fields[name]) : undefined;
-    delete fields[name];
-  }
+  const field = findField(desc, rule.body);
+  const name = field?.jsonName ?? rule.body;
+  const value = field === undefined ? undefined : reflect(desc, message).get(field);
+  const raw =
+    isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
+  // If the body is an enum, gateways accept only its number.
+  const isKnownEnum = field?.enum !== undefined && typeof value === "number" && field.enum.value[value] !== undefined;
+  const body = raw === undefined ? fields[name] && (isKnownEnum ? value : fields[name]) : undefined;
+  delete fields[name];
   const target = `${path}${queryOf(desc, fields)}`;
   return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
+}
+
+/**
+ * Returns the values for the path if they are texts, and all that a request without a body has; otherwise `undefined`. Such a request
+ * needs no JSON, which would take a noticeable part of a small call.
+ */
+function textsOfPath(desc: DescMessage, rule: HttpBinding, message: Message): string[] | undefined {
+  const fields = fieldsOfPath(desc, rule);
+  if (fields === undefined || desc.fields.some((field) => !fields.includes(field) && isFieldSet(message, field))) {
+    return undefined;
+  }
+  const texts = fields.map((field) => (isFieldSet(message, field) ? Reflect.get(message, field.localName) : undefined));
+  return texts.every((text) => typeof text === "string") ? texts : undefined;
+}
+
+const knownFields = new WeakMap<HttpBinding, { readonly fields: readonly DescField[] | undefined }>();
+
+/** Returns the fields in the path if they are texts, and no other field is part of each request. */
+function fieldsOfPath(desc: DescMessage, rule: HttpBinding): readonly DescField[] | undefined {
+  let known = knownFields.get(rule);
+  if (known === undefined) {
+    const fields = rule.template.variables.map(({ fieldPath: [name = "", ...rest] }) =>
+      rest.length === 0 ? findField(desc, name) : undefined,
+    );
+    const texts = fields.filter((field) => field?.fieldKind === "scalar" && field.scalar === ScalarType.STRING);
+    const hasRequired = desc.fields.some(({ presence }) => presence === FeatureSet_FieldPresence.LEGACY_REQUIRED);
+    const isEnough = rule.body === "" && texts.length === fields.length && !hasRequired;
+    known = { fields: isEnough ? texts.filter((field) => field !== undefined) : undefined };
+    knownFields.set(rule, known);
+  }
+  return known.fields;
 }
 
 function queryOf(desc: DescMessage, fields: JsonObject): string {
@@ -126,14 +162,14 @@ function isHttpBody(message: Message): message is HttpBody {
 }
 
 /** Removes a field from the JSON, and returns its text for the path. */
-function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[]): string {
-  const [name = "", ...rest] = fieldPath;
-  const field = findField(desc, name);
-  if (field?.fieldKind === "message" && rest.length > 0) {
+function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], depth = 0): string {
+  const field = findField(desc, fieldPath[depth] ?? "");
+  const isLast = depth === fieldPath.length - 1;
+  if (field?.fieldKind === "message" && !isLast) {
     const inner = json[field.jsonName];
-    return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
+    return takeField(field.message, isJsonObject(inner) ? inner : {}, fieldPath, depth + 1);
   }
-  if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
+  if (field === undefined || !isLast || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
     throw new RequestError(
       `${fieldPath.join(".")} of ${desc.typeName} cannot be part of a path: it is not a scalar field`,
       {

@@ -68,13 +68,14 @@ function segment(text: string, template: string): Segment {
  * @throws {@link RequestError} if a value does not fit its variable, or a wildcard has no variable
  */
 export function expandPath(template: PathTemplate, values: readonly string[]): string {
-  const fixed = fixedPaths(template);
+  const { fixed, patterns } = partsOf(template);
   let path = fixed[0] ?? "";
   template.variables.forEach((variable, index) => {
     const value = values[index] ?? "";
-    const pattern = template.segments.slice(variable.start, variable.end);
-    const parts = pattern.length === 1 && pattern.every(isSingle) ? [value] : value.split("/");
-    if (!fits(parts, pattern) || parts.some((part) => /^\.{0,2}$|\p{Surrogate}/u.test(part))) {
+    const pattern = patterns[index] ?? [];
+    const isSegment = pattern.length === 1 && isSingle(pattern[0]);
+    const parts = isSegment ? [value] : value.split("/");
+    if (!(isSegment || fits(parts, pattern)) || !parts.every(isPart)) {
       throw new RequestError(
         `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which the path ${template.text} cannot contain`,
         {
@@ -91,18 +92,27 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
   return `${path === "" ? "/" : path}${template.verb === "" ? "" : `:${template.verb}`}`;
 }
 
-const knownPaths = new WeakMap<PathTemplate, readonly string[]>();
+/** The parts of a template that are the same in each path. */
+interface TemplateParts {
+  /** The fixed parts of a path, before, between and after its variables. */
+  readonly fixed: readonly string[];
+  /** The segments of each variable. */
+  readonly patterns: readonly (readonly Segment[])[];
+}
 
-/** Returns the fixed parts of a path, before, between and after its variables. */
-function fixedPaths(template: PathTemplate): readonly string[] {
-  let paths = knownPaths.get(template);
-  if (paths === undefined) {
-    const ends = template.variables.map(({ start }) => start);
-    const starts = [0, ...template.variables.map(({ end }) => end)];
-    paths = starts.map((start, index) => fixedPath(template, start, ends[index]));
-    knownPaths.set(template, paths);
+const knownParts = new WeakMap<PathTemplate, TemplateParts>();
+
+function partsOf(template: PathTemplate): TemplateParts {
+  let parts = knownParts.get(template);
+  if (parts === undefined) {
+    const { segments, variables } = template;
+    const ends = variables.map(({ start }) => start);
+    const starts = [0, ...variables.map(({ end }) => end)];
+    const fixed = starts.map((start, index) => fixedPath(template, start, ends[index]));
+    parts = { fixed, patterns: variables.map(({ start, end }) => segments.slice(start, end)) };
+    knownParts.set(template, parts);
   }
-  return paths;
+  return parts;
 }
 
 function fixedPath({ text, segments }: PathTemplate, start: number, end?: number): string {
@@ -118,8 +128,13 @@ function fixedPath({ text, segments }: PathTemplate, start: number, end?: number
   return parts.join("");
 }
 
-function isSingle(s: Segment): boolean {
+function isSingle(s: Segment | undefined): boolean {
   return typeof s === "object" && s.wildcard === "*";
+}
+
+/** Returns whether a text can be a segment of a path. */
+function isPart(text: string): boolean {
+  return !/^\.{0,2}$|\p{Surrogate}/u.test(text);
 }
 
 function fits(parts: readonly string[], pattern: readonly Segment[]): boolean {

@@ -10,8 +10,19 @@ import { RequestError } from "../../base/errors/index.js";
 import { invalidValueError } from "../../base/input/assert.js";
 import { isJsonObject } from "../json/json-values.js";
 
+const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+
+/** Finds a field by its name in the definitions, or by that in JSON. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
-  return desc.fields.find((field) => field.name === name || field.jsonName === name);
+  const known = fieldsByName.get(desc);
+  if (known !== undefined) {
+    return known.get(name);
+  }
+  // Of several fields with a name, the first counts.
+  const fields = desc.fields.flatMap((field) => [[field.name, field] as const, [field.jsonName, field] as const]);
+  const byName = new Map(fields.reverse());
+  fieldsByName.set(desc, byName);
+  return byName.get(name);
 }
 
 /** Types that a query string cannot represent: their JSON distinguishes types of values, and text does not. */

@@ -8,7 +8,7 @@ import { decodeUtf8 } from "./json-values.js";
  * response with more than 64 bytes per element may have more. A long list of history segments, for example, has about 160
  * bytes per segment. An empty element takes two bytes on the wire, and more than a hundred in memory.
  */
-const MAX_ELEMENTS = 1_000_000;
+export const MAX_ELEMENTS = 1_000_000;
 
 /** The minimum size of an element, in bytes. The number of larger elements is not limited. */
 const ELEMENT_BYTES = 64;
@@ -275,11 +275,29 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   const size = assertJsonElementLimit(bytes);
-  const json: JsonValue = JSON.parse(decodeUtf8(bytes));
+  const json = decodeJson(bytes);
   if (typeof json === "object" && json !== null) {
     setSize(json, size);
   }
   return json;
+}
+
+/**
+ * Parses JSON from a node as {@link parseJson} does, but does not record its size. Elements are counted only if it has more bytes than a
+ * response may have elements.
+ *
+ * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
+ * @throws SyntaxError or TypeError if it is not JSON in UTF-8
+ */
+export function parseUnsizedJson(bytes: Uint8Array): JsonValue {
+  if (bytes.length > MAX_ELEMENTS) {
+    assertJsonElementLimit(bytes);
+  }
+  return decodeJson(bytes);
+}
+
+function decodeJson(bytes: Uint8Array): JsonValue {
+  return JSON.parse(decodeUtf8(bytes));
 }
 
 /** The sizes of messages, by message, by their JSON and by values created from them. */

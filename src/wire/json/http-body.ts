@@ -63,7 +63,9 @@ export function assertDelimitedBody(header: Headers): void {
 }
 
 export function mediaTypeOf(header: Headers): string {
-  return (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
+  const type = header.get("content-type") ?? "";
+  const end = type.indexOf(";");
+  return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
 }
 
 export function quoteBodyStart(data: Uint8Array): string {

@@ -14,7 +14,7 @@ import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { INVALID_RESPONSE, invalidResponse, responseError } from "../../base/errors/call-errors.js";
 import { ProtocolError } from "../../base/errors/index.js";
 import { assertDescriptor, invalidTypeError } from "../../base/input/assert.js";
-import { ElementCount, elementsOf, parseJson, setSize } from "./answer-size.js";
+import { ElementCount, elementsOf, MAX_ELEMENTS, parseJson, setSize } from "./answer-size.js";
 import { anyToObject, knownTypes, toWholeJson } from "./any.js";
 import { httpBodyFromJson } from "./http-body.js";
 import { isJsonObject } from "./json-values.js";
@@ -22,6 +22,8 @@ import {
   decodeUnknownEnumName,
   encodeUnknownEnumName,
   exactInteger,
+  isAny,
+  messageTypesIn,
   nearestFloat,
   replaceValues,
   signedZero,
@@ -46,10 +48,51 @@ export function messageFromJson<O extends DescMessage>(
     return withSize(ofType(desc, httpBodyFromJson(json)), size);
   }
   const count = new ElementCount(size);
+  return withSize(convert(desc, json, registry, count), count.size());
+}
+
+/**
+ * Converts the JSON of a node's message as {@link messageFromJson} does, but does not record its size. Elements are counted only if
+ * the number of bytes that the JSON had allows for too many.
+ *
+ * @throws {@link ProtocolError} if it does not fit the definitions
+ * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
+ */
+export function unsizedMessageFromJson<O extends DescMessage>(
+  desc: O,
+  json: JsonValue,
+  registry: Registry = knownTypes,
+  bytes: number,
+): MessageShape<O> {
+  const isCounted = bytes * largestElement(desc) > MAX_ELEMENTS; // A message takes two bytes or more.
+  return convert(desc, json, registry, isCounted ? new ElementCount(bytes) : undefined);
+}
+
+const largestElements = new WeakMap<DescMessage, number>();
+
+/** Returns the largest number of elements that one message counts as, of those that messages of a type can contain. */
+function largestElement(desc: DescMessage): number {
+  const known = largestElements.get(desc);
+  if (known !== undefined) {
+    return known;
+  }
+  const types = [...messageTypesIn(desc)];
+  const largest = types.some(isAny) ? Number.POSITIVE_INFINITY : Math.max(0, ...types.map(elementsOf));
+  largestElements.set(desc, largest);
+  return largest;
+}
+
+function convert<O extends DescMessage>(
+  desc: O,
+  json: JsonValue,
+  registry: Registry,
+  count: ElementCount | undefined,
+): MessageShape<O> {
   try {
-    const onMessage = (type: DescMessage) => count.add(elementsOf(type));
-    const converted = replaceValues(desc, json, registry, { ...INCOMING, onMessage });
-    return withSize(fromJson(desc, converted, { registry, ignoreUnknownFields: true }), count.size());
+    const replacements =
+      count === undefined ? INCOMING : { ...INCOMING, onMessage: (type: DescMessage) => count.add(elementsOf(type)) };
+    const converted = replaceValues(desc, json, registry, replacements);
+    return fromJson(desc, converted, { registry, ignoreUnknownFields: true });
   } catch (cause) {
     throw cause instanceof ProtocolError ? cause : responseError(invalidResponse(cause), { cause });
   }
@@ -61,9 +104,9 @@ export function messageFromJson<O extends DescMessage>(
  * @throws {@link ProtocolError} if it is not JSON
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
-export function parseResponseJson(bytes: Uint8Array): JsonValue {
+export function parseResponseJson(bytes: Uint8Array, parse = parseJson): JsonValue {
   try {
-    return parseJson(bytes);
+    return parse(bytes);
   } catch (cause) {
     throw cause instanceof ProtocolError ? cause : responseError(INVALID_RESPONSE, { cause });
   }
@@ -80,17 +123,7 @@ const OUTGOING = { enums: decodeUnknownEnumName, floats: signedZero, doubles: si
  * @throws Error if the message contains an `Any` of an unknown type
  */
 export function requestToJson<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
-  return replaceValues(desc, copyOf(toJson(desc, message, { registry })), registry, OUTGOING);
-}
-
-/** Returns a copy. For a small request, `structuredClone` takes many times as long. */
-function copyOf(json: JsonValue): JsonValue {
-  if (Array.isArray(json)) {
-    return json.map(copyOf);
-  }
-  return isJsonObject(json)
-    ? Object.fromEntries(Object.entries(json).map(([key, value]) => [key, copyOf(value)]))
-    : json;
+  return replaceValues(desc, toJson(desc, message, { registry }), registry, OUTGOING);
 }
 
 /**

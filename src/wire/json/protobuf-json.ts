@@ -29,6 +29,7 @@ export interface Replacements {
 }
 
 type NumberKind = "integers" | "longs" | "floats" | "doubles";
+type ValueKind = NumberKind | "enums";
 
 /** The kinds of the scalars that can be replaced. */
 const KINDS: Partial<Record<ScalarType, NumberKind>> = {
@@ -56,63 +57,113 @@ export function replaceValues(
   registry: Registry,
   replacements: Replacements,
 ): JsonValue {
-  function inMessage(type: DescMessage, value: JsonValue, field: DescField | undefined): JsonValue {
-    if (isWrapperDesc(type)) {
-      const [inner] = type.fields;
-      return replaceScalar(inner.scalar, value, field ?? inner, replacements);
-    }
-    if (!isJsonObject(value)) {
-      return value;
-    }
-    if (type.typeName === "google.protobuf.Any") {
-      (replacements.onAny ?? inAny)(value, field);
-      return value;
-    }
-    if (hasCustomJsonRepresentation(type)) {
-      return value;
-    }
-    replacements.onMessage?.(type, value);
-    const fields = replaceable(type);
-    for (const name of Object.keys(value)) {
-      const each = fields.get(name);
-      const content = value[name];
-      if (each !== undefined && content !== undefined) {
-        value[name] = inField(each, content);
-      }
+  return mayReplace(desc, replacements) ? inMessage({ registry, replacements }, desc, json, undefined) : json;
+}
+
+interface Walk {
+  readonly registry: Registry;
+  readonly replacements: Replacements;
+}
+
+function inMessage(walk: Walk, type: DescMessage, value: JsonValue, field: DescField | undefined): JsonValue {
+  const { replacements } = walk;
+  if (isWrapperDesc(type)) {
+    const [inner] = type.fields;
+    return replaceScalar(inner.scalar, value, field ?? inner, replacements);
+  }
+  if (!isJsonObject(value)) {
+    return value;
+  }
+  if (isAny(type)) {
+    if (replacements.onAny === undefined) {
+      inAny(walk, value, field);
+    } else {
+      replacements.onAny(value);
     }
     return value;
   }
-
-  function inAny(any: JsonObject, field: DescField | undefined): void {
-    const url = any["@type"];
-    const type = typeof url === "string" ? registry.getMessage(url.slice(url.lastIndexOf("/") + 1)) : undefined;
-    if (type !== undefined && !hasCustomJsonRepresentation(type)) {
-      inMessage(type, any, field);
-    } else if (type !== undefined && any["value"] !== undefined) {
-      any["value"] = inMessage(type, any["value"], field);
+  if (hasCustomJsonRepresentation(type)) {
+    return value;
+  }
+  replacements.onMessage?.(type, value);
+  const fields = replaceable(type);
+  for (const name of Object.keys(value)) {
+    const each = fields.get(name);
+    const content = value[name];
+    if (each !== undefined && content !== undefined) {
+      value[name] = inField(walk, each, content);
     }
   }
+  return value;
+}
 
-  function inField(field: DescField, value: JsonValue): JsonValue {
-    if (field.fieldKind === "list" && Array.isArray(value)) {
-      return value.map((item) => one(field, item));
-    }
-    if (field.fieldKind === "map" && isJsonObject(value)) {
-      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(field, item)]));
-    }
-    return one(field, value);
+function inAny(walk: Walk, any: JsonObject, field: DescField | undefined): void {
+  const url = any["@type"];
+  const type = typeof url === "string" ? walk.registry.getMessage(url.slice(url.lastIndexOf("/") + 1)) : undefined;
+  if (type !== undefined && !hasCustomJsonRepresentation(type)) {
+    inMessage(walk, type, any, field);
+  } else if (type !== undefined && any["value"] !== undefined) {
+    any["value"] = inMessage(walk, type, any["value"], field);
   }
+}
 
-  function one(field: DescField, value: JsonValue): JsonValue {
-    if (field.enum !== undefined) {
-      return replaceEnum(field.enum, value, field, replacements);
-    }
-    return field.message === undefined
-      ? replaceScalar(field.scalar, value, field, replacements)
-      : inMessage(field.message, value, field);
+function inField(walk: Walk, field: DescField, value: JsonValue): JsonValue {
+  if (field.fieldKind === "list" && Array.isArray(value)) {
+    return value.map((item) => one(walk, field, item));
   }
+  if (field.fieldKind === "map" && isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(walk, field, item)]));
+  }
+  return one(walk, field, value);
+}
 
-  return inMessage(desc, json, undefined);
+function one(walk: Walk, field: DescField, value: JsonValue): JsonValue {
+  if (field.enum !== undefined) {
+    return replaceEnum(field.enum, value, field, walk.replacements);
+  }
+  return field.message === undefined
+    ? replaceScalar(field.scalar, value, field, walk.replacements)
+    : inMessage(walk, field.message, value, field);
+}
+
+/** Returns whether messages of a type can contain a value that has a replacement, at any depth. */
+function mayReplace(desc: DescMessage, replacements: Replacements): boolean {
+  const kinds = replacements.onMessage === undefined ? kindsIn(desc) : undefined;
+  return kinds === undefined || kinds.some((kind) => replacements[kind] !== undefined);
+}
+
+const knownKinds = new WeakMap<DescMessage, { readonly kinds: readonly ValueKind[] | undefined }>();
+
+/** Returns the kinds of the values that messages of a type can contain; `undefined` if an `Any` may contain more. */
+function kindsIn(desc: DescMessage): readonly ValueKind[] | undefined {
+  const known = knownKinds.get(desc);
+  if (known !== undefined) {
+    return known.kinds;
+  }
+  const types = [...messageTypesIn(desc)];
+  const fields = types.flatMap((type) => type.fields);
+  const found = fields.map(({ enum: type, scalar }) => (type === undefined ? kindOf(scalar) : "enums"));
+  const kinds = types.some(isAny) ? undefined : [...new Set(found)].filter((kind) => kind !== undefined);
+  knownKinds.set(desc, { kinds });
+  return kinds;
+}
+
+/** Returns the message types whose fields JSON of a type can contain, at any depth, without those in an `Any`. */
+export function messageTypesIn(type: DescMessage, types: Set<DescMessage> = new Set()): ReadonlySet<DescMessage> {
+  const hasFields = !hasCustomJsonRepresentation(type) || isWrapperDesc(type) || isAny(type);
+  if (hasFields && !types.has(type)) {
+    types.add(type);
+    for (const { message } of type.fields) {
+      if (message !== undefined) {
+        messageTypesIn(message, types);
+      }
+    }
+  }
+  return types;
+}
+
+export function isAny({ typeName }: DescMessage): boolean {
+  return typeName === "google.protobuf.Any";
 }
 
 function replaceEnum(type: DescEnum, value: JsonValue, field: DescField, { enums }: Replacements): JsonValue {

@@ -111,6 +111,52 @@ describe("readCall", () => {
   });
 });
 
+describe("writeCall", () => {
+  it.each<[JsonObject, string]>([
+    [{ name: "a b", maybeText: "c/d" }, "/shapes/a%20b/c%2Fd"],
+    [{ name: "a", maybeText: "b", small: 1, tags: ["c"] }, "/shapes/a/b?small=1&tags=c"],
+    [{ name: "a", maybeText: "b", maybeOn: false }, "/shapes/a/b?maybeOn=false"],
+    [{ name: "a", maybeText: "b", inner: { innerId: "c" } }, "/shapes/a/b?inner.innerId=c"],
+    [{ name: "a", maybeText: "b", kind: 0, tags: [], rawBytes: "" }, "/shapes/a/b"],
+  ])("puts every field that is set into the path or the query string: %j", (json, target) => {
+    const rule = ruleOf(shapeMethod({ get: "/shapes/{name}/{maybe_text}" }));
+    expect(createHttpCall(ShapeSchema, rule, fromJson(ShapeSchema, json))).toEqual({ verb: "GET", target });
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ name: "a" }, 'maybe_text is ""'],
+    [{ maybeText: "b" }, 'name is ""'],
+    [{ name: "..", maybeText: "b" }, 'name is ".."'],
+  ])("refuses %j where the path needs more", (json, message) => {
+    const rule = ruleOf(shapeMethod({ get: "/shapes/{name}/{maybe_text}" }));
+    expect(() => createHttpCall(ShapeSchema, rule, fromJson(ShapeSchema, json))).toThrow(message);
+  });
+
+  it("refuses what is no text, in plain JavaScript", () => {
+    const rule = ruleOf(shapeMethod({ get: "/shapes/{name}" }));
+    const message = Object.assign(create(ShapeSchema), { name: 1 });
+    expect(() => createHttpCall(ShapeSchema, rule, message)).toThrow(/cannot be serialized/);
+  });
+
+  it("leaves the request as it was, whatever is done to the body", () => {
+    const free = { list: [{ a: 1 }], inner: { b: "x" } };
+    const json = { name: "n", labels: { a: "b" }, inners: [{ innerId: "i" }], free, anyValue: [{ c: 1 }] };
+    const message = fromJson(ShapeSchema, json);
+    const { body } = createHttpCall(ShapeSchema, all, message);
+    const empty = (value: JsonValue | undefined): void => {
+      if (typeof value === "object" && value !== null) {
+        for (const key of Object.keys(value)) {
+          empty(Reflect.get(value, key));
+          Reflect.deleteProperty(value, key);
+        }
+      }
+    };
+    expect(body).toMatchObject({ free });
+    empty(body);
+    expect(toJson(ShapeSchema, message)).toEqual(json);
+  });
+});
+
 describe("writeCall and readCall", () => {
   const string = fc.string({ unit: "grapheme", maxLength: 8 });
   const word = string.filter((text) => !["", ".", ".."].includes(text));

@@ -1,3 +1,3 @@
 export { anyToObject } from "../../../src/wire/json/any.js";
 export { httpBodyFromJson } from "../../../src/wire/json/http-body.js";
-export { messageFromJson, requestToJson } from "../../../src/wire/json/message-json.js";
+export { messageFromJson, requestToJson, unsizedMessageFromJson } from "../../../src/wire/json/message-json.js";

@@ -1,12 +1,14 @@
-import { createRegistry, type DescMessage, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { createRegistry, type DescMessage, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { AnySchema, FloatValueSchema } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, it } from "@jest/globals";
+import { ProtocolError } from "tradewire";
 import { compile } from "../../support/definitions.js";
-import { messageFromJson, requestToJson } from "./inside.js";
+import { messageFromJson, requestToJson, unsizedMessageFromJson } from "./inside.js";
 
 const LARGEST = 3.4028234663852886e38;
 
 let Numbers: DescMessage;
+let Forest: DescMessage;
 beforeAll(async () => {
   const definitions = await compile({
     "numbers.proto": `
@@ -27,13 +29,21 @@ beforeAll(async () => {
         double wide = 10;
         Kind kind = 11;
         google.protobuf.DoubleValue maybe_wide = 12;
+      }
+      message Forest { Plain plain = 1; repeated Tree trees = 2; map<string, Tree> by_name = 3; }
+      message Plain { string text = 1; Plain inner = 2; }
+      message Tree {
+        Plain plain = 1;
+        Tree left = 2;
+        Forest forest = 3;
+        oneof one { float ratio = 4; int64 whole = 5; Kind kind = 6; google.protobuf.FloatValue perhaps = 7; }
       }`,
   });
-  const found = definitions.getMessage("numbers.Numbers");
-  if (found === undefined) {
+  const [numbers, forest] = [definitions.getMessage("numbers.Numbers"), definitions.getMessage("numbers.Forest")];
+  if (numbers === undefined || forest === undefined) {
     throw new Error("the definitions have no such message");
   }
-  Numbers = found;
+  [Numbers, Forest] = [numbers, forest];
 });
 
 const read = (json: JsonValue) => {
@@ -84,6 +94,46 @@ describe("the largest float, as other languages print it", () => {
 
   it("is read where it is the whole message", () => {
     expect(messageFromJson(FloatValueSchema, 3.4028235e38)).toMatchObject({ value: LARGEST });
+  });
+});
+
+describe("a value that protobuf-es would lose or round", () => {
+  const within = (tree: JsonObject): JsonObject[] => [
+    { trees: [{}, tree] },
+    { byName: { a: tree }, plain: { text: "t", inner: { text: "u" } } },
+    { trees: [{ plain: { inner: {} }, left: { forest: { by_name: { b: { left: tree } } } } }] },
+  ];
+  const reading = (json: JsonObject) => unsizedMessageFromJson(Forest, structuredClone(json), undefined, 100);
+
+  it.each<JsonObject>([
+    { ratio: 3.4028235e38 },
+    { ratio: -0 },
+    { perhaps: 3.4028235e38 },
+    { kind: "KIND_LATER" },
+    { whole: 2 ** 53 - 1 },
+  ])("is found in each message that can contain it: %j", (tree) => {
+    for (const json of within(tree)) {
+      const message = reading(json);
+      expect(message).toEqual(messageFromJson(Forest, structuredClone(json)));
+      const written = JSON.parse(JSON.stringify(requestToJson(Forest, message, createRegistry())));
+      const [name, value] = Object.entries(tree)[0] ?? [];
+      const text = Object.is(value, -0) ? "-0" : name === "whole" ? String(value) : value;
+      const read = typeof text === "number" ? LARGEST : text;
+      expect(JSON.stringify(written)).toContain(JSON.stringify({ [String(name)]: read }));
+    }
+  });
+
+  it.each<JsonObject>([{ whole: 2 ** 53 }, { whole: "0x10" }, { kind: "no name" }])("is refused there: %j", (tree) => {
+    for (const json of within(tree)) {
+      expect(() => reading(json)).toThrow(ProtocolError);
+    }
+  });
+
+  it("is not looked for where no type has one", () => {
+    expect(reading({ plain: { text: "KIND_LATER", inner: { text: "0x10" } } })).toMatchObject({
+      plain: { text: "KIND_LATER", inner: { text: "0x10" } },
+    });
+    expect(() => reading({ plain: { text: 1 } })).toThrow(ProtocolError);
   });
 });
 

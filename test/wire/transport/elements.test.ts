@@ -126,8 +126,14 @@ describe("an answer of many small elements, over REST", () => {
     ["strings", segments, () => `{"segments":[],"unknown":${list('"\\""', many(10_000_000))}}`],
     ["members", segments, () => `{"unknown":{${'"1":1,'.repeat(9_000_000)}"1":1}}`],
     ["that have many fields", marketData, () => `{"marketsData":${list("{}", 450_000)}}`],
+    ["that have many fields, in fewer bytes than elements", marketData, () => `{"marketsData":${list("{}", 300_000)}}`],
+    ["one too many, in the fewest bytes", segments, () => `{"unknown":${list("0", 1_000_000)}}`],
   ])("is refused: %s", async (_, call, json) => {
     expect(await answered(call, json())).toMatchObject(refusal);
+  });
+
+  test("is read where one more would be too many", async () => {
+    expect(await answered(segments, `{"unknown":${list("0", 999_998)}}`)).toEqual([]);
   });
 
   test("is read where they are not too many, also where a text has brackets and commas", async () => {

@@ -113,7 +113,7 @@ function parse(bytes: Uint8Array): JsonValue | undefined {
 }
 
 export function bodyType(desc: DescMessage, { responseBody }: HttpBinding): DescMessage | undefined {
-  const field = findField(desc, responseBody);
+  const field = responseBody === "" ? undefined : findField(desc, responseBody);
   const type = responseBody === "" ? desc : field?.fieldKind === "message" ? field.message : undefined;
   return type === undefined || hasCustomJsonRepresentation(type) ? undefined : type;
 }
@@ -124,11 +124,16 @@ export function bodyType(desc: DescMessage, { responseBody }: HttpBinding): Desc
  *
  * @throws ConnectError if the JSON is an error object
  */
-export function throwErrorIn(json: JsonValue, type: DescMessage | undefined, header: Headers): void {
-  const error = isJsonObject(json) ? findError(json, type) : undefined;
+export function throwErrorIn(json: JsonValue, desc: DescMessage, rule: HttpBinding, header: Headers): void {
+  const error = isJsonObject(json) && mayBeError(json) ? findError(json, bodyType(desc, rule)) : undefined;
   if (error !== undefined) {
     throw errorFromObject(parseErrorObject(error), header);
   }
+}
+
+/** Returns whether an object has the members of an error object, which few messages have. */
+function mayBeError({ error, code, message }: JsonObject): boolean {
+  return (error !== undefined && error !== null) || (typeof code === "number" && typeof message === "string");
 }
 
 /**

@@ -15,26 +15,27 @@ import { isError } from "../../../base/errors/node-errors.js";
 import type { RestConfig } from "../../config/client-config.js";
 import { type HttpBinding, hasRawResponse } from "../../http-rule/http-rule.js";
 import { findField } from "../../http-rule/request-fields.js";
-import { sizeOf } from "../../json/answer-size.js";
+import { parseUnsizedJson, sizeOf } from "../../json/answer-size.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { parseEnvelope } from "../../json/envelope.js";
 import { createErrorTail } from "../../json/error-tail.js";
-import { mediaTypeOf } from "../../json/http-body.js";
 import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
 import { isJsonObject } from "../../json/json-values.js";
-import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
+import {
+  httpBodyPart,
+  isHttpBody,
+  messageFromJson,
+  parseResponseJson,
+  unsizedMessageFromJson,
+} from "../../json/message-json.js";
 import { toConnectError } from "../call-failure.js";
-import { headersOf } from "./response-headers.js";
+import { headOf, type ResponseHead } from "./response-headers.js";
 import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
 import { bodyOf } from "./streaming-client.js";
 import type { CompleteResponse } from "./unary-client.js";
 
 /** A response of the gateway. */
-export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>> {
-  readonly status: number;
-  readonly header: Headers;
-  /** The media type of the body without its parameters, in lower case; empty if there is none. */
-  readonly mediaType: string;
+export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>> extends ResponseHead {
   /** The decompressed body. */
   readonly body: Body;
 }
@@ -45,14 +46,12 @@ export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>
  * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
 export function openResponse(response: IncomingMessage, onReceive: () => void): RestResponse {
-  const header = webHeaders(response);
+  const head = headOf(response.statusCode ?? 0, response.headersDistinct);
   onReceive();
-  if (!isReadable(header)) {
+  if (!isReadable(head)) {
     response.destroy();
   }
-  const { statusCode: status = 0 } = response;
-  const body = decodedBody(status, header, bodyOf(response, onReceive));
-  return { status, header, mediaType: mediaTypeOf(header), body };
+  return { ...head, body: decodedBody(head, bodyOf(response, onReceive)) };
 }
 
 /**
@@ -60,9 +59,8 @@ export function openResponse(response: IncomingMessage, onReceive: () => void): 
  *
  * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
-export function openCompleteResponse({ status, header, body }: CompleteResponse): RestResponse<BodyParts> {
-  const pieces = decodedBody(status, header, body.length === 0 ? [] : [body]);
-  return { status, header, mediaType: mediaTypeOf(header), body: pieces };
+export function openCompleteResponse({ head, body }: CompleteResponse): RestResponse<BodyParts> {
+  return { ...head, body: decodedBody(head, body.length === 0 ? [] : [body]) };
 }
 
 /** Returns whether a status means success (RFC 9110, 15.3). */
@@ -77,23 +75,19 @@ function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): bool
   return status === 204 || status === 205;
 }
 
-export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
-  if (!isReadable(header)) {
+export function successLimit(head: ResponseHead, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
+  if (!isReadable(head)) {
     return -1;
   }
-  return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
-}
-
-export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
-  return headersOf(headersDistinct);
+  return isRaw || isJson(head.mediaType, jsonAsText) ? maxBytes : 0;
 }
 
 /** Returns the decompressed body. That of a failure ends where it cannot be decompressed, since the status says enough. */
-function decodedBody<Body extends BodyParts>(status: number, header: Headers, body: Body) {
-  if (isSuccess(status) || !header.has("content-encoding")) {
-    return decoded(header, body);
+function decodedBody<Body extends BodyParts>(head: ResponseHead, body: Body) {
+  if (isSuccess(head.status) || head.encoding === undefined) {
+    return decoded(head, body);
   }
-  return isReadable(header) ? untilCorrupt(decoded(header, body)) : noBody();
+  return isReadable(head) ? untilCorrupt(decoded(head, body)) : noBody();
 }
 
 async function* untilCorrupt(body: BodyParts): AsyncGenerator<Uint8Array> {
@@ -116,31 +110,49 @@ export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> 
 }
 
 /**
- * Reads the message of a response that does not stream.
+ * Reads the message of a response that does not stream. A promise would take a noticeable part of a small call, so there is one only
+ * where the body has to be awaited.
  *
  * @throws ConnectError if the node sent an error object in place of the message
  * @throws {@link ProtocolError} if the body is empty, too large, not JSON, or does not fit the definitions
  */
-export async function readResponseMessage<O extends DescMessage>(
+export function readResponseMessage<O extends DescMessage>(
   desc: O,
   rule: HttpBinding,
   response: RestResponse<BodyParts>,
   options: JsonOptions,
-): Promise<MessageShape<O>> {
-  const { maxBytes, registry } = options;
+): MessageShape<O> | Promise<MessageShape<O>> {
   if (rule.verb === "HEAD" || hasNoContent(response)) {
-    return messageFromJson(desc, {}, registry); // Such a response has no body.
+    return messageFromJson(desc, {}, options.registry); // Such a response has no body.
   }
+  if (!hasRawResponse(desc, rule) && !isJson(response.mediaType, options.jsonAsText)) {
+    return throwNotJson(response);
+  }
+  const data = readBody(response, options.maxBytes);
+  return data instanceof Promise
+    ? data.then((read) => parseBody(desc, rule, response, read, options))
+    : parseBody(desc, rule, response, data, options);
+}
+
+function parseBody<O extends DescMessage>(
+  desc: O,
+  rule: HttpBinding,
+  { header }: RestResponse<BodyParts>,
+  data: Buffer,
+  { registry }: JsonOptions,
+): MessageShape<O> {
   if (hasRawResponse(desc, rule)) {
-    const data = await readBody(response, maxBytes);
-    const contentType = response.header.get("content-type") ?? "";
+    const contentType = header.get("content-type") ?? "";
     return isHttpBody(desc)
       ? httpBodyPart(desc, contentType, data)
       : messageFromJson(desc, wrapField(rule, { contentType, data: data.toString("base64") }), registry);
   }
-  const json = await readJson(response, options);
-  throwErrorIn(json, bodyType(desc, rule), response.header);
-  return messageFromJson(desc, wrapField(rule, json), registry, sizeOf(json));
+  if (data.length === 0) {
+    throw responseError(EMPTY_RESPONSE);
+  }
+  const json = parseResponseJson(data, parseUnsizedJson);
+  throwErrorIn(json, desc, rule, header);
+  return unsizedMessageFromJson(desc, wrapField(rule, json), registry, data.length);
 }
 
 /** Returns the JSON of a message from the field of it that a body holds. */
@@ -148,14 +160,21 @@ export function wrapField({ responseBody }: HttpBinding, json: JsonValue): JsonV
   return responseBody === "" ? json : { [responseBody]: json };
 }
 
-async function readBody(response: RestResponse<BodyParts>, maxBytes: number): Promise<Buffer> {
-  if ("length" in response.body && response.body.length < 2) {
-    const [only = Buffer.alloc(0)] = response.body;
-    if (only.length > maxBytes) {
-      throw overLimit(response, maxBytes);
-    }
-    return only; // To await it like others takes longer than to read it.
+function readBody(response: RestResponse<BodyParts>, maxBytes: number): Buffer | Promise<Buffer> {
+  const { body } = response;
+  if (!("length" in body)) {
+    return readParts(response, maxBytes);
   }
+  const [only = NO_BYTES] = body;
+  if (only.length > maxBytes) {
+    throw overLimit(response, maxBytes);
+  }
+  return only;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+async function readParts(response: RestResponse<BodyParts>, maxBytes: number): Promise<Buffer> {
   const gathering = createByteAccumulator();
   for await (const part of response.body) {
     gathering.push(part);
@@ -172,25 +191,18 @@ function overLimit({ header }: RestResponse<BodyParts>, maxBytes: number): Proto
   return responseError(messageTooLarge("limits.maxJsonBytes", maxBytes, isKnown ? size : undefined));
 }
 
-async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsText }: JsonOptions): Promise<JsonValue> {
-  if (!isJson(response.mediaType, jsonAsText)) {
-    throw await notJsonError(response);
-  }
-  const bytes = await readBody(response, maxBytes);
-  if (bytes.length === 0) {
-    throw responseError(EMPTY_RESPONSE);
-  }
-  return parseResponseJson(bytes);
-}
-
 function isJson(mediaType: string, orText: boolean): boolean {
-  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
+  return (
+    mediaType === "application/json" ||
+    /^application\/(x-ndjson|ndjson|.+\+json)$/.test(mediaType) ||
+    (orText && mediaType === "text/plain")
+  );
 }
 
-/** Returns the error of a response that is not JSON. */
-async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
+/** Throws the error of a response that is not JSON. */
+async function throwNotJson(response: RestResponse<BodyParts>): Promise<never> {
   const contentType = response.header.get("content-type") ?? "";
-  return responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
+  throw responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
 }
 
 async function quoted(response: RestResponse<BodyParts>): Promise<string> {
@@ -226,7 +238,7 @@ export async function* readResponseMessages<O extends DescMessage>(
         yield httpBodyPart(desc, response.header.get("content-type") ?? "", data);
       }
     } else {
-      throw await notJsonError(response);
+      await throwNotJson(response);
     }
   } catch (reason) {
     throw toConnectError(reason);
@@ -277,7 +289,7 @@ async function* bareMessages(
   const isMap = findField(desc, rule.responseBody)?.fieldKind === "map";
   const format = { array: streams === "array", anyValue: type === undefined && !isMap };
   for await (const json of parseJsonValues(body, format, maxBytes)) {
-    throwErrorIn(json, type, header);
+    throwErrorIn(json, desc, rule, header);
     if (isJsonObject(json) && isEnvelope(json, type)) {
       throw new ProtocolError('an object of the stream has only the field "result", which its message does not have', {
         advice: 'The stream consists of envelopes: set streams to "envelopes".',
@@ -293,8 +305,8 @@ function isEnvelope(json: JsonObject, type: DescMessage | undefined): boolean {
   return isOnlyField && type !== undefined && findField(type, "result") === undefined;
 }
 
-/** The parts of a body: as they arrive, or after they have arrived. */
-export type BodyParts = AsyncIterable<Uint8Array> | readonly Buffer[];
+/** The parts of a body: as they arrive, or joined after they have arrived. */
+export type BodyParts = AsyncIterable<Uint8Array> | readonly [] | readonly [Buffer];
 
 /** The known content encodings. Node 20 has no zstd. */
 const DECODERS = new Map([
@@ -306,8 +318,7 @@ const DECODERS = new Map([
 export const ACCEPTED_ENCODINGS: string = [...DECODERS.keys()].join(", ");
 
 /** Returns whether a body has no content encoding, or a known one. */
-function isReadable(header: Headers): boolean {
-  const encoding = encodingOf(header);
+function isReadable({ encoding = IDENTITY }: ResponseHead): boolean {
   return encoding === IDENTITY || DECODERS.has(encoding);
 }
 
@@ -317,8 +328,10 @@ function isReadable(header: Headers): boolean {
  *
  * @throws {@link ProtocolError} if the content encoding is unknown. If the data is corrupt, the iteration throws it.
  */
-function decoded<Body extends BodyParts>(header: Headers, body: Body): Body | AsyncIterable<Uint8Array> {
-  const encoding = encodingOf(header);
+function decoded<Body extends BodyParts>(
+  { encoding = IDENTITY }: ResponseHead,
+  body: Body,
+): Body | AsyncIterable<Uint8Array> {
   if (encoding === IDENTITY) {
     return body;
   }
@@ -330,11 +343,6 @@ function decoded<Body extends BodyParts>(header: Headers, body: Body): Body | As
 }
 
 const IDENTITY = "identity";
-
-/** Returns the content encoding of a body, in lower case. */
-function encodingOf(header: Headers): string {
-  return header.get("content-encoding")?.toLowerCase() ?? IDENTITY;
-}
 
 /** The codes of Node's errors for corrupt data, of zlib and of Brotli. */
 const CORRUPT = /^(Z_|ERR__ERROR_|ERR_BROTLI_)/;

@@ -13,6 +13,7 @@ import { type StreamCall, transportOf } from "../layered.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
 import { type ClosableTransport, type HeaderInit, type TransportSettings, USER_AGENT } from "../transport-types.js";
+import type { ResponseHead } from "./response-headers.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
 import {
   ACCEPTED_ENCODINGS,
@@ -49,6 +50,10 @@ export function createRawRestTransport(
   const unaryClient = createUnaryClient(config, options);
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
+  const limit = (head: ResponseHead, isRaw: boolean) =>
+    isSuccess(head.status) ? successLimit(head, isRaw, json) : MAX_ERROR_BYTES;
+  const rawLimit = (head: ResponseHead) => limit(head, true);
+  const jsonLimit = (head: ResponseHead) => limit(head, false);
 
   function write(
     method: DescMethod,
@@ -104,7 +109,7 @@ export function createRawRestTransport(
   }
 
   return transportOf({
-    async unary({ method, signal, timeoutMs, header, message, contextValues }) {
+    unary({ method, signal, timeoutMs, header, message, contextValues }) {
       return runCancelable(signal, ownLimitMs(timeoutMs, contextValues), async (cancellation) => {
         const { rule, isRaw, verb, target, headers, body } = write(
           method,
@@ -119,19 +124,20 @@ export function createRawRestTransport(
           body,
           cancellation,
           maxWaitMs: contextValues.get(maxWaitKey),
-          beforeSend: contextValues.get(beforeSendKey) ?? (() => undefined),
-          bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
+          beforeSend: contextValues.get(beforeSendKey),
+          bodyLimit: isRaw ? rawLimit : jsonLimit,
         });
         const response = openCompleteResponse(received);
         if (!isSuccess(response.status)) {
           throw await errorFromResponse(response.status, response);
         }
+        const read = readResponseMessage(method.output, rule, response, json);
         return {
           stream: false,
           service: method.parent,
           method,
           header: response.header,
-          message: await readResponseMessage(method.output, rule, response, json),
+          message: read instanceof Promise ? await read : read,
           trailer: new Headers(),
         };
       });

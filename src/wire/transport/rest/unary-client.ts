@@ -1,16 +1,17 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { Socket } from "node:net";
-import { Client } from "undici/index.js";
+import { Client, type Dispatcher } from "undici/index.js";
 import { markNothingReceived } from "../../../base/errors/network-failure.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../../base/signal/collections.js";
 import type { RestConfig } from "../../config/client-config.js";
-import { createByteAccumulator } from "../../json/byte-accumulator.js";
+import { type ByteAccumulator, createByteAccumulator } from "../../json/byte-accumulator.js";
 import { unsentError } from "../call-failure.js";
 import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
 import { createTlsSource } from "../tls-source.js";
 import { MAX_IDLE_MS, SUSPECT_AFTER_MS, type TransportSettings } from "../transport-types.js";
-import { HEADER_LIMITS, headersOf } from "./response-headers.js";
+import { HEADER_LIMITS, headOf, type ResponseHead } from "./response-headers.js";
 import type { HttpRequest } from "./streaming-client.js";
 
 /** The maximum number of idle connections. */
@@ -22,18 +23,17 @@ interface UnaryRequest extends Omit<HttpRequest, "signal"> {
   /** The time limit until a new connection is usable, in milliseconds, if it is shorter than the client's. */
   readonly maxWaitMs: number | undefined;
   /** Called directly before the request is sent. The call fails with what it returns. */
-  beforeSend(): Error | undefined;
+  readonly beforeSend: (() => Error | undefined) | undefined;
   /**
    * Returns the maximum number of bytes to read of a response's body. The rest is not waited for; if it is negative, no
    * body is read.
    */
-  bodyLimit(status: number, header: Headers): number;
+  bodyLimit(head: ResponseHead): number;
 }
 
 /** A response with its body. */
 export interface CompleteResponse {
-  readonly status: number;
-  readonly header: Headers;
+  readonly head: ResponseHead;
   /** The body. If it is larger than the limit, its beginning, which is larger than the limit too. */
   readonly body: Buffer;
 }
@@ -45,17 +45,14 @@ export interface UnaryClient {
   close(): void;
 }
 
-/** A connection without a call, and the time until which it may get another, by `monotonicMs()`. */
-interface IdleConnection {
-  readonly connection: Connection;
-  readonly until: number;
-}
-
 type ExchangeState =
   | { readonly kind: "waiting" }
-  | { readonly kind: "responding"; readonly status: number; readonly header: Headers; readonly bodyLimit: number }
+  | { readonly kind: "responding"; readonly head: ResponseHead; readonly bodyLimit: number }
   /** The result was reported, and the connection may belong to another call. */
   | { readonly kind: "done" };
+
+const WAITING: ExchangeState = { kind: "waiting" };
+const DONE: ExchangeState = { kind: "done" };
 
 /** undici reads the code of its parser with the first connection. This is one that leads nowhere, so that no call has to read files. */
 function loadParser(): void {
@@ -75,7 +72,7 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
   loadParser();
   const open = connectionOpener(config, settings);
   const idle = createIdleConnections();
-  const callsInFlight = createActiveSet<(reason: Error) => void>();
+  const callsInFlight = createActiveSet<Exchange>();
   const owner: ExchangeOwner = { callsInFlight, release: idle.add };
 
   return {
@@ -85,13 +82,13 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
         if (canceled !== undefined) {
           throw canceled;
         }
-        const reused = idle.take();
         const startedAt = monotonicMs();
+        const reused = idle.take(startedAt);
         const connection = reused ?? open(idle.remove, request.maxWaitMs);
-        const call = createExchange(request, connection, owner, resolve, reject);
+        const call = new Exchange(request, connection, owner, resolve, reject);
         request.cancellation.onCancel((reason) => {
           const isSuspect = reused !== undefined && call.isWaiting() && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
-          call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
+          call.fail(call.mayHaveBeenSent ? reason : unsentError(reason));
           if (isSuspect) {
             idle.destroyAll(); // A proxy may have forgotten this connection, and with it those that are as old.
           }
@@ -99,8 +96,8 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
         call.send();
       }),
     close() {
-      for (const fail of callsInFlight.list()) {
-        fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
+      for (const call of callsInFlight.list()) {
+        call.fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
       idle.destroyAll();
     },
@@ -111,8 +108,8 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
 interface IdleConnections {
   /** Adds a connection, unless there are too many: then it is closed. `header` is that of its last response. */
   add(connection: Connection, header: Headers): void;
-  /** Takes the connection that was used last; `undefined` if there is none. */
-  take(): Connection | undefined;
+  /** Takes the connection that was used last; `undefined` if there is none that the server still has open at the time `now`. */
+  take(now: number): Connection | undefined;
   /** Removes a connection that was lost. */
   remove(connection: Connection): void;
   /** Closes all of them. */
@@ -120,10 +117,10 @@ interface IdleConnections {
 }
 
 function createIdleConnections(): IdleConnections {
-  const idle: IdleConnection[] = [];
+  const idle: Connection[] = [];
 
   function destroyAll(): void {
-    for (const { connection } of idle.splice(0)) {
+    for (const connection of idle.splice(0)) {
       connection.destroy();
     }
   }
@@ -133,22 +130,23 @@ function createIdleConnections(): IdleConnections {
       if (idle.length === MAX_IDLE) {
         connection.destroy();
       } else {
-        idle.push({ connection, until: monotonicMs() + idleMs(header) });
+        connection.idleUntil = monotonicMs() + idleMs(header);
+        idle.push(connection);
       }
     },
-    take() {
+    take(now) {
       const newest = idle.pop();
       // The clock decides whether the server still has it open: in a busy process, the timer that closes it is late, and a
       // request that crosses the server's close is lost.
-      if (newest !== undefined && newest.until < monotonicMs()) {
-        newest.connection.destroy();
+      if (newest !== undefined && newest.idleUntil < now) {
+        newest.destroy();
         destroyAll(); // The others are older.
         return undefined;
       }
-      return newest?.connection;
+      return newest;
     },
     remove(connection) {
-      const at = idle.findIndex((one) => one.connection === connection);
+      const at = idle.indexOf(connection);
       if (at >= 0) {
         idle.splice(at, 1);
       }
@@ -158,87 +156,125 @@ function createIdleConnections(): IdleConnections {
 }
 
 interface ExchangeOwner {
-  /** The functions that fail the calls in flight. */
-  readonly callsInFlight: ActiveSet<(reason: Error) => void>;
+  readonly callsInFlight: ActiveSet<Exchange>;
   /** Takes back a connection that another call may use. */
   release(connection: Connection, header: Headers): void;
 }
 
-/** Sends a request on a connection. Reports the result once; afterwards, the connection is released or destroyed. */
-function createExchange(
-  request: UnaryRequest,
-  connection: Connection,
-  { callsInFlight, release }: ExchangeOwner,
-  resolve: (response: CompleteResponse) => void,
-  reject: (reason: Error) => void,
-) {
-  const gathering = createByteAccumulator();
-  let state: ExchangeState = { kind: "waiting" };
-  let isStarted = false;
+/**
+ * Sends a request on a connection. Reports the result once; afterwards, the connection is released or destroyed. A class, since each
+ * call has one, and closures take several times as long.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  /** Whether the request was started on the connection. */
+  mayHaveBeenSent = false;
+  private readonly request: UnaryRequest;
+  private readonly connection: Connection;
+  private readonly release: ExchangeOwner["release"];
+  private readonly remove: () => void;
+  private readonly resolve: (response: CompleteResponse) => void;
+  private readonly reject: (reason: Error) => void;
+  private state = WAITING;
+  /** The first part of the body. Most bodies have only one. */
+  private first: Buffer | undefined;
+  /** The body, if it has several parts. */
+  private joined: ByteAccumulator | undefined;
 
-  function fail(reason: Error): void {
-    if (state.kind !== "done") {
-      state = { kind: "done" };
-      remove();
-      reject(reason);
-      connection.destroy();
+  constructor(
+    request: UnaryRequest,
+    connection: Connection,
+    { callsInFlight, release }: ExchangeOwner,
+    resolve: (response: CompleteResponse) => void,
+    reject: (reason: Error) => void,
+  ) {
+    this.request = request;
+    this.connection = connection;
+    this.release = release;
+    this.remove = callsInFlight.add(this);
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  send(): void {
+    const { target: path, verb: method, headers, body = null } = this.request;
+    this.connection.client.dispatch({ path, method, headers, body }, this);
+  }
+
+  isWaiting(): boolean {
+    return this.state.kind === "waiting";
+  }
+
+  fail(reason: Error): void {
+    if (this.state.kind !== "done") {
+      this.state = DONE;
+      this.remove();
+      this.reject(reason);
+      this.connection.destroy();
     }
   }
 
-  function succeed(dispose: (connection: Connection, header: Headers) => void): void {
-    if (state.kind === "responding") {
-      const { status, header } = state;
-      state = { kind: "done" };
-      remove();
-      resolve({ status, header, body: gathering.take() });
-      dispose(connection, header);
+  onRequestStart(): void {
+    const outdated = this.request.beforeSend?.(); // To connect may have taken long.
+    if (outdated !== undefined) {
+      this.fail(outdated);
+      throw outdated;
+    }
+    this.mayHaveBeenSent = true;
+  }
+
+  onResponseStart(_: unknown, status: number, fields: IncomingHttpHeaders): void {
+    if (status >= 200 && this.state.kind === "waiting") {
+      const head = headOf(status, fields);
+      this.state = { kind: "responding", head, bodyLimit: this.request.bodyLimit(head) };
+      this.endAtLimit(0);
     }
   }
 
-  function endAtLimit(): void {
-    if (state.kind === "responding" && gathering.size > state.bodyLimit) {
-      succeed(({ destroy }) => destroy());
+  onResponseData(_: unknown, bytes: Buffer): void {
+    if (this.first === undefined) {
+      this.first = bytes;
+      this.endAtLimit(bytes.length);
+      return;
+    }
+    if (this.joined === undefined) {
+      this.joined = createByteAccumulator();
+      this.joined.push(this.first);
+    }
+    this.joined.push(bytes);
+    this.endAtLimit(this.joined.size);
+  }
+
+  onResponseEnd(): void {
+    const failure = this.connection.failure(); // undici may report a reset as the end of a body.
+    if (failure === undefined) {
+      this.succeed(this.release);
+    } else {
+      this.fail(requestError(this.connection, failure));
     }
   }
 
-  const remove = callsInFlight.add(fail);
-  const { target: path, verb: method, headers, body = null } = request;
-  const send = () =>
-    connection.client.dispatch(
-      { path, method, headers, body },
-      {
-        onRequestStart() {
-          const outdated = request.beforeSend(); // To connect may have taken long.
-          if (outdated !== undefined) {
-            fail(outdated);
-            throw outdated;
-          }
-          isStarted = true;
-        },
-        onResponseStart(_, status, fields) {
-          if (status >= 200 && state.kind === "waiting") {
-            const header = headersOf(fields);
-            state = { kind: "responding", status, header, bodyLimit: request.bodyLimit(status, header) };
-            endAtLimit();
-          }
-        },
-        onResponseData(_, bytes) {
-          gathering.push(bytes);
-          endAtLimit();
-        },
-        onResponseEnd() {
-          const failure = connection.failure(); // undici may report a reset as the end of a body.
-          if (failure === undefined) {
-            succeed(release);
-          } else {
-            fail(requestError(connection, failure));
-          }
-        },
-        onResponseError: (_, reason) => fail(requestError(connection, connection.failure() ?? reason)),
-      },
-    );
-  return { send, fail, isWaiting: () => state.kind === "waiting", mayHaveBeenSent: () => isStarted };
+  onResponseError(_: unknown, reason: Error): void {
+    this.fail(requestError(this.connection, this.connection.failure() ?? reason));
+  }
+
+  private endAtLimit(size: number): void {
+    if (this.state.kind === "responding" && size > this.state.bodyLimit) {
+      this.succeed(({ destroy }) => destroy());
+    }
+  }
+
+  private succeed(dispose: ExchangeOwner["release"]): void {
+    if (this.state.kind === "responding") {
+      const { head } = this.state;
+      this.state = DONE;
+      this.remove();
+      this.resolve({ head, body: this.joined?.take() ?? this.first ?? NO_BYTES });
+      dispose(this.connection, head.header);
+    }
+  }
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** Returns how long a connection may be idle, in milliseconds: a second less than the server says (RFC 9112, C.2.2). */
 function idleMs(header: Headers): number {
@@ -276,6 +312,8 @@ function toNodeError(reason: Error): Error {
 interface Connection {
   /** The client of undici that holds this connection alone. */
   readonly client: Client;
+  /** While it has no call, the time until which it may get another, by `monotonicMs()`. */
+  idleUntil: number;
   /** Returns the first error of the socket. Errors that undici reports afterwards are consequences of it. */
   failure(): Error | undefined;
   /** Returns whether a byte was received. */
@@ -320,6 +358,7 @@ function connectionOpener(
     });
     const connection: Connection = {
       client,
+      idleUntil: 0,
       failure: () => failure,
       hasReceived: () => socket !== undefined && socket.bytesRead > 0,
       destroy() {

@@ -30,9 +30,9 @@ import { createConnector } from "../connector.js";
 import { methodName } from "../method.js";
 import { createTlsSource } from "../tls-source.js";
 import { type TransportSettings, USER_AGENT, WEBSOCKET_PING_MS } from "../transport-types.js";
-import { HEADER_LIMITS } from "./response-headers.js";
+import { HEADER_LIMITS, headersOf } from "./response-headers.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
-import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
+import { type JsonOptions, openResponse, wrapField } from "./rest-response.js";
 
 /** Opens WebSockets to one server. */
 export interface WebSocketClient {
@@ -340,7 +340,7 @@ export async function openCallSocket(
     throw NO_UPGRADE.has(statusCode) ? responseError(fault, { suffix: `: ${error.rawMessage}`, cause: error }) : error;
   }
   onReceive();
-  return { ...opened, header: webHeaders(opened.opening), onReceive };
+  return { ...opened, header: headersOf(opened.opening.headersDistinct), onReceive };
 }
 
 /** The statuses of a gateway that offers no WebSocket for a path: a WebSocket proxy opens one regardless of the call's result. */
