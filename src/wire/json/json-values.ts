@@ -10,8 +10,16 @@ export const MAX_DEPTH = 100;
  * @throws TypeError if the bytes are not UTF-8
  */
 export function decodeUtf8(bytes: Uint8Array): string {
-  return decoder.decode(bytes);
+  // For a small text, Buffer takes a fraction of the time of TextDecoder. It replaces what is not UTF-8.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  if (text.includes(REPLACEMENT)) {
+    return decoder.decode(bytes);
+  }
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
+
+const REPLACEMENT = "\uFFFD";
+const BYTE_ORDER_MARK = "\uFEFF";
 
 /** Shared, because it has no state between calls. */
 const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -34,7 +34,7 @@ export type StreamCall<I extends DescMessage, O extends DescMessage> = Call<
 >;
 
 /** A transport whose calls are objects. */
-interface Calls {
+export interface Calls {
   unary<I extends DescMessage, O extends DescMessage>(call: UnaryCall<I, O>): Promise<UnaryResponse<I, O>>;
   stream<I extends DescMessage, O extends DescMessage>(call: StreamCall<I, O>): Promise<StreamResponse<I, O>>;
   close(): Promise<void>;
@@ -71,18 +71,32 @@ export function setRegistry(transport: ClosableTransport, registry: Registry): C
 /** Returns a transport with a layer around its calls. By default, closing it closes the transport. */
 export function layered(transport: AnyTransport, { unary, stream, close }: Layer): ClosableTransport {
   const registry = registryOf(transport);
-  const sendNextUnary: NextUnary = (call) => sendUnary(transport, call);
-  const sendNextStream: NextStream = (call) => sendStream(transport, call);
+  const next = callsOf(transport);
   const layer = transportOf({
-    unary: unary === undefined ? sendNextUnary : (call) => unary(call, sendNextUnary),
-    stream: stream === undefined ? sendNextStream : (call) => stream(call, sendNextStream),
+    unary: unary === undefined ? next.unary : (call) => unary(call, next.unary),
+    stream: stream === undefined ? next.stream : (call) => stream(call, next.stream),
     close: close ?? (async () => transport.close?.()),
   });
   return registry === undefined ? layer : setRegistry(layer, registry);
 }
 
-export function transportOf({ unary, stream, close }: Calls): ClosableTransport {
-  return {
+/** The calls of transports that {@link transportOf} has made, which a layer passes on without taking them apart. */
+const ownCalls = new WeakMap<AnyTransport, Calls>();
+
+/** Returns a transport as functions of calls. */
+export function callsOf(transport: AnyTransport): Calls {
+  return (
+    ownCalls.get(transport) ?? {
+      unary: (call) => sendUnary(transport, call),
+      stream: (call) => sendStream(transport, call),
+      close: async () => transport.close?.(),
+    }
+  );
+}
+
+export function transportOf(calls: Calls): ClosableTransport {
+  const { unary, stream, close } = calls;
+  const transport: ClosableTransport = {
     unary: (method, signal, timeoutMs, header, message, contextValues = newContextValues()) =>
       unary({ method, signal, timeoutMs, header, message, contextValues }),
     stream: (method, signal, timeoutMs, header, message, contextValues = newContextValues()) =>
@@ -90,6 +104,8 @@ export function transportOf({ unary, stream, close }: Calls): ClosableTransport 
     close,
     [Symbol.asyncDispose]: close,
   };
+  ownCalls.set(transport, calls);
+  return transport;
 }
 
 export function sendUnary<I extends DescMessage, O extends DescMessage>(

@@ -3,7 +3,7 @@ import { ConnectError, type Interceptor, type UnaryRequest, type UnaryResponse }
 import { createLinkedAbortController, runStreamingCall } from "@connectrpc/connect/protocol";
 import { Code } from "../../base/errors/code.js";
 import { startTimer } from "../../base/runtime/index.js";
-import { type LazyController, onAbort } from "../../base/signal/abort.js";
+import { onAbort } from "../../base/signal/abort.js";
 import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";
 import { isEndUnsent } from "./library-errors.js";
 
@@ -59,30 +59,8 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>({
   }
 }
 
-/**
- * Runs a unary call whose signal nobody listens to but this library, so that it needs none of its own: the deadline aborts that
- * of its controller. Node's signals take a large part of a small call (bench group `calls`).
- *
- * @throws ConnectError as {@link runUnary}
- */
-export async function runUnwatched<T>(
-  controller: LazyController,
-  timeoutMs: number | undefined,
-  run: () => Promise<T>,
-): Promise<T> {
-  const onDeadline = () => controller.abort(deadlineError());
-  const stopTimer = timeoutMs === undefined ? undefined : startTimer(onDeadline, timeoutMs);
-  try {
-    return await run();
-  } catch (reason) {
-    throw endOf(controller.signal, reason);
-  } finally {
-    stopTimer?.();
-  }
-}
-
 /** Returns the error of a call that has failed: the reason of its signal, unless its own says more. */
-function endOf(signal: AbortSignal, reason: unknown): unknown {
+export function endOf(signal: AbortSignal, reason: unknown): unknown {
   if (isEndUnsent(reason)) {
     return reason;
   }
@@ -121,10 +99,23 @@ export function runStreaming<I extends DescMessage, O extends DescMessage>({
   return runStreamingCall({ ...call, interceptors: [stopAtEnd, ...interceptors], signal: abort.signal });
 }
 
-/** The cancellation of a call by its signal or its deadline: a class, since each call has one. */
+/**
+ * The cancellation of a unary call by its signal or its deadline. A class without a signal of its own, because each call has one,
+ * and a signal would take a large part of a small call's time.
+ */
 export class Cancellation {
   private cancelReason: ConnectError | undefined;
   private listener: ((reason: ConnectError) => void) | undefined;
+  private readonly stopListening: () => void;
+  private readonly stopTimer: (() => void) | undefined;
+
+  constructor(signal: AbortSignal | undefined, limitMs: number | undefined) {
+    if (signal?.aborted === true) {
+      this.cancel(signal.reason);
+    }
+    this.stopListening = onAbort(signal, () => this.cancel(signal?.reason));
+    this.stopTimer = limitMs === undefined ? undefined : startTimer(() => this.cancel(deadlineError()), limitMs);
+  }
 
   /** Returns the reason; `undefined` while the call is not canceled. */
   reason(): ConnectError | undefined {
@@ -136,36 +127,19 @@ export class Cancellation {
     this.listener = listener;
   }
 
-  cancel(reason: unknown): void {
+  /** Returns the error of the call that failed with `reason`: that of its cancellation, if there was one. */
+  errorOf(reason: unknown): ConnectError {
+    return isUnsentError(reason) ? reason : (this.cancelReason ?? toConnectError(reason));
+  }
+
+  /** Stops to wait for a cancellation: the call has ended. */
+  end(): void {
+    this.stopTimer?.();
+    this.stopListening();
+  }
+
+  private cancel(reason: unknown): void {
     this.cancelReason ??= ConnectError.from(reason, Code.Canceled);
     this.listener?.(this.cancelReason);
-  }
-}
-
-/**
- * Runs a unary call that its signal or its deadline may cancel. It creates no signal for the call, which would take a large part
- * of a small call's time.
- *
- * @throws ConnectError if the call fails: the reason of its cancellation, or the error of `run`; see {@link toConnectError}
- */
-export async function runCancelable<T>(
-  signal: AbortSignal | undefined,
-  limitMs: number | undefined,
-  run: (cancellation: Cancellation) => Promise<T>,
-): Promise<T> {
-  const cancellation = new Cancellation();
-  if (signal?.aborted === true) {
-    cancellation.cancel(signal.reason);
-  }
-  const stopListening = onAbort(signal, () => cancellation.cancel(signal?.reason));
-  const onDeadline = () => cancellation.cancel(deadlineError());
-  const stopTimer = limitMs === undefined ? undefined : startTimer(onDeadline, limitMs);
-  try {
-    return await run(cancellation);
-  } catch (reason) {
-    throw isUnsentError(reason) ? reason : (cancellation.reason() ?? toConnectError(reason));
-  } finally {
-    stopTimer?.();
-    stopListening();
   }
 }

@@ -22,7 +22,7 @@ import {
 import { readConfig, transportName } from "../config/config-schema.js";
 import { knownTypes } from "../json/any.js";
 import { type Hooks, isolateHooks, withHooks } from "./hooks.js";
-import { layered, setRegistry } from "./layered.js";
+import { type Calls, callsOf, layered, setRegistry, transportOf } from "./layered.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
 import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
@@ -120,10 +120,10 @@ function openEach<Node extends GrpcConfig | RestConfig>(
 
 /** Returns a transport whose code is loaded from now on. Calls wait for it. */
 function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
-  let current: ClosableTransport | undefined;
+  let current: Calls | undefined;
   let isClosed = false;
   const opened = lazily(async () => {
-    current = await load();
+    current = callsOf(await load());
     if (isClosed) {
       await current.close();
     }
@@ -131,27 +131,25 @@ function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTranspor
   });
   startLoading(opened);
 
-  /** Returns the transport when it is loaded, unless it was closed. */
-  async function opening(): Promise<ClosableTransport> {
-    const transport = await opened();
+  /** Returns the calls of the transport when it is loaded, unless it was closed. */
+  async function opening(): Promise<Calls> {
+    const calls = await opened();
     if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
-    return transport;
+    return calls;
   }
 
-  const close = async () => {
-    isClosed = true;
-    await current?.close();
-  };
-  return {
-    unary: (...call) =>
-      current === undefined || isClosed ? opening().then((it) => it.unary(...call)) : current.unary(...call),
-    stream: (...call) =>
-      current === undefined || isClosed ? opening().then((it) => it.stream(...call)) : current.stream(...call),
-    close,
-    [Symbol.asyncDispose]: close,
-  };
+  return transportOf({
+    unary: (call) =>
+      current === undefined || isClosed ? opening().then(({ unary }) => unary(call)) : current.unary(call),
+    stream: (call) =>
+      current === undefined || isClosed ? opening().then(({ stream }) => stream(call)) : current.stream(call),
+    async close() {
+      isClosed = true;
+      await current?.close();
+    },
+  });
 }
 
 /**

@@ -36,12 +36,12 @@ export function closing(
   }
 
   return layered(transport, {
-    async unary(call, next) {
-      const open = begin(call);
+    unary(call, next) {
       try {
-        return await open.whileOpen(next({ ...call, signal: open.signal }));
-      } finally {
-        open.done();
+        const open = begin(call);
+        return open.whileOpen(next({ ...call, signal: open.signal }), true);
+      } catch (reason) {
+        return Promise.reject(reason);
       }
     },
 
@@ -107,17 +107,17 @@ class OpenCall {
     return this.abort.signal;
   }
 
-  /** Waits for a promise; rejects if the client is closed before. */
-  whileOpen<T>(promise: Promise<T>): Promise<T> {
+  /** Waits for a promise, after which the call is done if it is the last one; rejects if the client is closed before. */
+  whileOpen<T>(promise: Promise<T>, isLast = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.rejectPending = reject;
       promise.then(
         (value) => {
-          this.settle(reject);
+          this.settle(reject, isLast);
           resolve(value);
         },
         (reason: unknown) => {
-          this.settle(reject);
+          this.settle(reject, isLast);
           reject(reason);
         },
       );
@@ -146,9 +146,13 @@ class OpenCall {
     this.abort.abort(new ConnectError("the rest of the response is not read", Code.Canceled));
   }
 
-  private settle(reject: (reason: unknown) => void): void {
+  private settle(reject: (reason: unknown) => void, isLast: boolean): void {
     this.rejectPending = this.rejectPending === reject ? undefined : this.rejectPending;
-    this.doneIfAbandoned();
+    if (isLast) {
+      this.done();
+    } else {
+      this.doneIfAbandoned();
+    }
   }
 
   /** A reader that has aborted a call, for example with `break`, may never ask for its end. */

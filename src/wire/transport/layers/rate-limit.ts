@@ -44,7 +44,7 @@ type OnResponse = (response: Headers | ConnectError) => ConnectError | undefined
 
 /** Whether calls may be sent. Times are by `monotonicMs()`. */
 type Gate =
-  /** The node refused a call until `heldUntil`. */
+  /** The node refused a call until `heldUntil`; 0 if it never did. */
   | { readonly kind: "open"; readonly heldUntil: number }
   /** The node has banned this address until `end`, which is `until` by the system's clock. */
   | { readonly kind: "banned"; readonly end: number; readonly until: Date; readonly heldUntil: number }
@@ -93,7 +93,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   const queue = createCallQueue({ waitMs: () => delay().waitMs, onSend, timeoutError });
 
   function delay(): Delay {
-    const heldMs = gate.kind === "closed" ? 0 : gate.heldUntil - monotonicMs();
+    const heldMs = gate.kind === "closed" || gate.heldUntil === 0 ? 0 : gate.heldUntil - monotonicMs();
     if (heldMs > 0) {
       return { waitMs: heldMs, reason: "the server refused a call" };
     }
@@ -307,9 +307,12 @@ function createCallQueue({
     return lanes.urgent.length > 0 ? "urgent" : lanes[one].length > 0 ? one : other;
   }
 
+  const length = () => lanes.urgent.length + lanes.submissions.length + lanes.others.length;
+
   function sendNext(): void {
     stopTimer?.();
-    for (;;) {
+    stopTimer = undefined;
+    while (length() > 0) {
       const lane = nextLane();
       const [next] = lanes[lane];
       const ms = waitMs();
@@ -326,7 +329,7 @@ function createCallQueue({
   }
 
   return {
-    length: () => lanes.urgent.length + lanes.submissions.length + lanes.others.length,
+    length,
     wait: (signal, timeoutMs = 0, lane) =>
       new Promise((resolve, reject) => {
         const leave = (reason: unknown) => {
@@ -398,16 +401,17 @@ export function paced(
     send: (call: C) => Promise<R>,
   ): Promise<R> {
     const { method, signal, timeoutMs, contextValues } = call;
-    const start = monotonicMs();
     const waitMs = contextValues.get(maxWaitKey) ?? timeoutMs;
     let onResponse = pace.turn(method, signal, waitMs, contextValues);
+    let leftMs = timeoutMs;
     if (onResponse instanceof Promise) {
+      const start = monotonicMs();
       onResponse = await onResponse.catch((reason: unknown) => {
         throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
       });
+      const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+      leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     }
-    const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-    const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     try {
       const outdated = contextValues.get(beforeSendKey)();
       if (outdated !== undefined) {
@@ -509,7 +513,7 @@ const REFUSAL_CODES: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable
  */
 export function readAllowance(headers: Headers): Allowance | undefined {
   const remaining = readInteger(headers, "ratelimit-remaining");
-  const reset = readInteger(headers, "ratelimit-reset");
+  const reset = remaining === undefined ? undefined : readInteger(headers, "ratelimit-reset");
   if (remaining === undefined || reset === undefined) {
     return undefined;
   }
@@ -542,6 +546,7 @@ export function banMs({ code, metadata }: ConnectError): number | undefined {
 
 /** Reads the integer in a header. If proxies have repeated it, the first one counts. */
 function readInteger(headers: Headers, name: string): number | undefined {
-  const digits = /^\s*(\d{1,9})\s*(?:,|$)/.exec(headers.get(name) ?? "")?.[1];
+  const value = headers.get(name);
+  const digits = value === null ? undefined : /^\s*(\d{1,9})\s*(?:,|$)/.exec(value)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }

@@ -11,7 +11,7 @@ import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { formatTimeout } from "../grpc-headers.js";
 import { type StreamCall, transportOf } from "../layered.js";
 import { methodName } from "../method.js";
-import { runCancelable, runStreaming } from "../run-call.js";
+import { Cancellation, runStreaming } from "../run-call.js";
 import { type ClosableTransport, type HeaderInit, type TransportSettings, USER_AGENT } from "../transport-types.js";
 import type { ResponseHead } from "./response-headers.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
@@ -109,8 +109,9 @@ export function createRawRestTransport(
   }
 
   return transportOf({
-    unary({ method, signal, timeoutMs, header, message, contextValues }) {
-      return runCancelable(signal, ownLimitMs(timeoutMs, contextValues), async (cancellation) => {
+    async unary({ method, signal, timeoutMs, header, message, contextValues }) {
+      const cancellation = new Cancellation(signal, ownLimitMs(timeoutMs, contextValues));
+      try {
         const { rule, isRaw, verb, target, headers, body } = write(
           method,
           header,
@@ -140,7 +141,11 @@ export function createRawRestTransport(
           message: read instanceof Promise ? await read : read,
           trailer: new Headers(),
         };
-      });
+      } catch (reason) {
+        throw cancellation.errorOf(reason);
+      } finally {
+        cancellation.end();
+      }
     },
 
     async stream<I extends DescMessage, O extends DescMessage>(call: StreamCall<I, O>) {
