@@ -1,4 +1,5 @@
-// The chunks of deployed nodes have about 1 MiB. Over gRPC, an export receives their data in parts, before a chunk is complete.
+// The chunks of deployed nodes have about 1 MiB. Where several exports run at once over gRPC, their data is received in parts,
+// before a chunk is complete.
 
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -31,20 +32,34 @@ interface Sent {
   readonly flags?: number;
 }
 
+/** The number of exports beside the one that is used: with these, chunks are received in parts. */
+const BESIDE = 2;
+
 /** Use an export that is answered with messages, of which the last one lacks a byte if it is not complete. */
 async function exported<T>(
   messages: readonly Sent[],
   use: (download: NetworkHistoryExport) => Promise<T>,
-  { isComplete = true, ...options }: ExportOptions & { readonly isComplete?: boolean } = {},
+  {
+    isComplete = true,
+    beside = BESIDE,
+    ...options
+  }: ExportOptions & {
+    readonly isComplete?: boolean;
+    readonly beside?: number;
+  } = {},
 ): Promise<T> {
+  let begun = 0;
   const server = await serveStreams((stream) => {
+    begun += 1;
     stream.respond(
       { ":status": 200, "content-type": "application/grpc+proto", "grpc-encoding": "gzip" },
       { waitForTrailers: true },
     );
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
     const sent = Buffer.concat(messages.map(({ message, flags }) => envelope(message, flags)));
-    if (isComplete) {
+    if (begun <= beside) {
+      stream.write(envelope(chunk(first))); // It goes on as long as the client.
+    } else if (isComplete) {
       stream.end(sent);
     } else {
       stream.write(sent.subarray(0, -1));
@@ -52,6 +67,10 @@ async function exported<T>(
   });
   try {
     await using client = createClient({ grpc: { url: server.url }, retry: { tries: 1 } });
+    for (let number = 0; number < beside; number += 1) {
+      const download = client.exportNetworkHistory(REQUEST, { extensions: "optional" });
+      await download.bytes()[Symbol.asyncIterator]().next();
+    }
     return await use(client.exportNetworkHistory(REQUEST, { extensions: "optional", ...options }));
   } finally {
     await server.close();
@@ -74,9 +93,11 @@ const failing = (use: Promise<unknown>) =>
 
 const [first, rest] = [ARCHIVE.subarray(0, 10), ARCHIVE.subarray(10)];
 
-test.each([1, 64 * KIB - 30, 64 * KIB - 18, 64 * KIB, 64 * KIB + 1, 128 * KIB, 300_000, ARCHIVE.length])(
-  "the archive is whole in chunks of %d bytes, which are counted as the node sent them",
-  async (size) => {
+const SIZES = [1, 128 * KIB - 30, 128 * KIB - 18, 128 * KIB, 128 * KIB + 1, 256 * KIB, 300_000, ARCHIVE.length];
+
+test.each([0, BESIDE].flatMap((beside) => SIZES.map((size) => [beside, size] as const)))(
+  "beside %d others, the archive is whole in chunks of %d bytes, which are counted as the node sent them",
+  async (beside, size) => {
     const data = size === 1 ? [first.subarray(0, 1), first.subarray(1, 2), ARCHIVE.subarray(2)] : [];
     for (let at = size === 1 ? ARCHIVE.length : 0; at < ARCHIVE.length; at += size) {
       data.push(ARCHIVE.subarray(at, at + size));
@@ -84,15 +105,19 @@ test.each([1, 64 * KIB - 30, 64 * KIB - 18, 64 * KIB, 64 * KIB + 1, 128 * KIB, 3
     const messages = data.map((each) => ({ message: chunk(each) }));
     const progress: { bytes: number; chunks: number }[] = [];
     const onProgress = (now: { bytes: number; chunks: number }) => progress.push(now);
-    expect((await exported(messages, bytesOf, { onProgress })).equals(ARCHIVE)).toBe(true);
+    expect((await exported(messages, bytesOf, { onProgress, beside })).equals(ARCHIVE)).toBe(true);
     expect(progress.at(-1)).toEqual({ bytes: ARCHIVE.length, chunks: data.length });
-    const sizes = await exported(messages, async (download) => {
-      const lengths: (number | undefined)[] = [];
-      for await (const { result } of download.chunks()) {
-        lengths.push(result?.data.length);
-      }
-      return lengths;
-    });
+    const sizes = await exported(
+      messages,
+      async (download) => {
+        const lengths: (number | undefined)[] = [];
+        for await (const { result } of download.chunks()) {
+          lengths.push(result?.data.length);
+        }
+        return lengths;
+      },
+      { beside },
+    );
     expect(sizes).toEqual(data.map(({ length }) => length));
   },
 );

@@ -19,10 +19,7 @@ export interface ReceivedFrame extends Frame {
   readonly left: number;
 }
 
-/**
- * The size of the parts of a message that is read in parts, in bytes. They fit into a processor's cache, and die young: larger
- * buffers of many streams outlive the collections of young garbage, and then cause others that take half of the time.
- */
+/** The size of the parts of a message that is read in parts, in bytes. They fit into a processor's cache, and die young. */
 export const PART_BYTES = 128 * 1024;
 
 /**
@@ -39,7 +36,7 @@ const NO_BYTES: Uint8Array = new Uint8Array();
  */
 export class FrameReader {
   private readonly maxMessageBytes: number;
-  private readonly inParts: boolean;
+  private readonly inParts: () => boolean;
   private readonly receiver: { onFrame(frame: ReceivedFrame): void };
   /** The number of bytes of the header that have arrived; 0 between two frames. */
   private headerSize = 0;
@@ -53,9 +50,9 @@ export class FrameReader {
   private size = 0;
 
   /**
-   * @param inParts whether uncompressed messages after the first are passed on in parts of {@link PART_BYTES}
+   * @param inParts returns whether uncompressed messages after the first are passed on in parts of {@link PART_BYTES}
    */
-  constructor(maxMessageBytes: number, inParts: boolean, receiver: { onFrame(frame: ReceivedFrame): void }) {
+  constructor(maxMessageBytes: number, inParts: () => boolean, receiver: { onFrame(frame: ReceivedFrame): void }) {
     this.maxMessageBytes = maxMessageBytes;
     this.inParts = inParts;
     this.receiver = receiver;
@@ -122,7 +119,7 @@ export class FrameReader {
   }
 
   private nextLength(): number {
-    const isWhole = !this.inParts || this.isFirst || this.isCompressed;
+    const isWhole = this.isFirst || this.isCompressed || !this.inParts();
     return isWhole ? this.left : Math.min(this.left, PART_BYTES);
   }
 

@@ -41,8 +41,8 @@ export interface GrpcCallOptions {
   beforeSend(): Error | undefined;
   /** The maximum size of a message, in bytes: both as it travels and decompressed. */
   readonly maxMessageBytes: number;
-  /** Whether uncompressed messages after the first are taken in parts as they arrive. */
-  readonly inParts: boolean;
+  /** Returns whether uncompressed messages after the first are taken in parts as they arrive. */
+  inParts(): boolean;
   /** The compression of the requests. */
   readonly compression: GrpcConfig["compression"];
   /** Called whenever bytes arrive. */

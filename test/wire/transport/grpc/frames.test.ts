@@ -14,7 +14,7 @@ function frame(message: Uint8Array, flags = 0): Buffer {
 
 function read(bytes: Buffer, cuts: readonly number[] = []) {
   const messages: string[] = [];
-  const reader = new FrameReader(LARGEST, false, { onFrame: (frame) => messages.push(textOf(frame)) });
+  const reader = new FrameReader(LARGEST, () => false, { onFrame: (frame) => messages.push(textOf(frame)) });
   let error: unknown;
   try {
     for (const chunk of cutAt(bytes, cuts)) {
