@@ -3,7 +3,6 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type HttpBody, HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { INVALID_RESPONSE } from "../../base/errors/call-errors.js";
 import { CallError } from "./call-failure.js";
-import type { Codec } from "./message-call.js";
 
 /** The bodies that continue the data of the body before, so that they are no chunks of their own. */
 const continuations = new WeakSet<object>();
@@ -28,11 +27,11 @@ const BETWEEN: State = { kind: "between messages" };
  * message does not have to be in memory at once. The first has the type, and the last one the extensions.
  */
 export class BodyParts {
-  private readonly codec: Codec;
+  private readonly decode: (message: Uint8Array) => HttpBody;
   private state: State = BETWEEN;
 
-  constructor(codec: Codec) {
-    this.codec = codec;
+  constructor(decode: (message: Uint8Array) => HttpBody) {
+    this.decode = decode;
   }
 
   /** Returns whether more parts of a message are to come. */
@@ -93,7 +92,7 @@ export class BodyParts {
   }
 
   private parse(parts: readonly Uint8Array[]): HttpBody {
-    return this.codec.parse(HttpBodySchema, Buffer.concat(parts));
+    return this.decode(Buffer.concat(parts));
   }
 }
 

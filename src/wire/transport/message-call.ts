@@ -10,6 +10,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { ConnectError, type ContextValues } from "@connectrpc/connect";
+import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { INVALID_RESPONSE, serializationError } from "../../base/errors/call-errors.js";
 import { Code } from "../../base/errors/code.js";
 import { ProtocolError } from "../../base/errors/index.js";
@@ -246,7 +247,7 @@ function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: 
     if (left === 0 && parts?.isInside() !== true) {
       return codec.parse(desc, bytes, setSize);
     }
-    parts ??= new BodyParts(codec);
+    parts ??= new BodyParts((body) => codec.parse(HttpBodySchema, body));
     const body = parts.read(bytes, left);
     return body !== undefined && isMessage(body, desc) ? body : undefined;
   };
