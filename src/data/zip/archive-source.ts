@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { isBytes } from "../../base/input/assert.js";
-import { CENTRAL_HEADER, END_RECORD_SIZE, signatureBytes, tooLarge } from "./zip-format.js";
+import { CENTRAL_HEADER, END_RECORD_SIZE, signatureBytes, tooLarge, ZIP64_LOCATOR_SIZE } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
 
@@ -184,8 +184,8 @@ export function openPipe(path: string): Socket {
 
 /** Maximum number of retained bytes. A directory of 10,000 files fits. */
 const MAX_TAIL = 1024 * 1024;
-/** Number of retained bytes before a directory begins: yauzl reads an end record with the longest comment. */
-const MIN_TAIL = END_RECORD_SIZE + 0xffff;
+/** Number of retained bytes before a directory begins: yauzl reads a locator and an end record with the longest comment. */
+const MIN_TAIL = ZIP64_LOCATOR_SIZE + END_RECORD_SIZE + 0xffff;
 
 /** Retains the end of an archive that passes, so that its directory can be read. */
 export interface Tail {

@@ -186,8 +186,13 @@ function countValue(
 
 function assertBefore(end: number, at: number): void {
   if (at > end) {
-    throw new RangeError("premature EOF"); // The same text as protobuf-es.
+    throw prematureEnd();
   }
+}
+
+/** Returns the error for a field that ends after its message, or in the middle of an element. protobuf-es has the same text. */
+export function prematureEnd(): RangeError {
+  return new RangeError("premature EOF");
 }
 
 function nextDepth(depth: number): number {
@@ -205,8 +210,13 @@ function countPacked(wireType: WireType, reader: BinaryReader, count: ElementCou
       reader.uint32();
       count.add(1);
     }
+    assertBefore(end, reader.pos);
   } else {
-    count.add(Math.ceil(length / (wireType === WireType.Bit32 ? 4 : 8)));
+    const size = wireType === WireType.Bit32 ? 4 : 8;
+    if (length % size !== 0) {
+      throw prematureEnd();
+    }
+    count.add(length / size);
     reader.pos = end;
   }
 }

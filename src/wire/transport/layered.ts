@@ -81,17 +81,18 @@ export function layered(transport: AnyTransport, { unary, stream, close }: Layer
 }
 
 /** The calls of transports that {@link transportOf} has made, which a layer passes on without taking them apart. */
-const ownCalls = new WeakMap<AnyTransport, Calls>();
+const ownCalls = new WeakMap<AnyTransport, { readonly calls: Calls; readonly original: AnyTransport }>();
 
-/** Returns a transport as functions of calls. */
+/** Returns a transport as functions of calls. Its users may have replaced its methods. */
 export function callsOf(transport: AnyTransport): Calls {
-  return (
-    ownCalls.get(transport) ?? {
-      unary: (call) => sendUnary(transport, call),
-      stream: (call) => sendStream(transport, call),
-      close: async () => transport.close?.(),
-    }
-  );
+  const own = ownCalls.get(transport);
+  return own !== undefined && own.original.unary === transport.unary && own.original.stream === transport.stream
+    ? own.calls
+    : {
+        unary: (call) => sendUnary(transport, call),
+        stream: (call) => sendStream(transport, call),
+        close: async () => transport.close?.(),
+      };
 }
 
 export function transportOf(calls: Calls): ClosableTransport {
@@ -104,7 +105,7 @@ export function transportOf(calls: Calls): ClosableTransport {
     close,
     [Symbol.asyncDispose]: close,
   };
-  ownCalls.set(transport, calls);
+  ownCalls.set(transport, { calls, original: { ...transport } });
   return transport;
 }
 

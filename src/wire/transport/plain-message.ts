@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Edition, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { prematureEnd } from "../json/answer-size.js";
 
 /** The maximum depth of messages, as in protobuf-es. */
 const MAX_DEPTH = 100;
@@ -42,7 +43,8 @@ const plainTypes = new WeakMap<DescMessage, boolean>();
  *
  * @param bytes a message that `assertElementLimit` has accepted: its fields have the wire types of their definitions, and none
  *   ends after its message
- * @returns what `fromBinary` of protobuf-es returns; `undefined` if the type is not plain
+ * @returns what `fromBinary` of protobuf-es returns, except that a byte order mark at the start of a text remains; `undefined` if
+ *   the type is not plain
  * @throws Error as `fromBinary` does
  */
 export function decodePlain(desc: DescMessage, bytes: Uint8Array): object | undefined {
@@ -153,8 +155,7 @@ class PlainReader {
   }
 
   private child(plan: () => Plan, earlier: unknown): Members {
-    const length = this.varint() >>> 0;
-    return this.message(plan(), this.at + length, earlier);
+    return this.message(plan(), this.end(), earlier);
   }
 
   private listField({ scalar, message }: PlannedField, list: unknown, wireType: number): void {
@@ -164,8 +165,7 @@ class PlainReader {
     if (message !== undefined) {
       list.push(this.child(message, undefined));
     } else if (wireType === WireType.LengthDelimited && scalar !== ScalarType.STRING && scalar !== ScalarType.BYTES) {
-      const length = this.varint() >>> 0;
-      for (const end = this.at + length; this.at < end; ) {
+      for (const end = this.end(); this.at < end; ) {
         list.push(this.scalar(scalar));
       }
     } else {
@@ -174,10 +174,9 @@ class PlainReader {
   }
 
   private mapField({ scalar, mapKey, message }: PlannedField, map: unknown): void {
-    const length = this.varint() >>> 0;
     let key = defaultOf(mapKey);
     let value: unknown;
-    for (const end = this.at + length; this.at < end; ) {
+    for (const end = this.end(); this.at < end; ) {
       const start = this.at;
       const number = this.tag() >>> 3;
       if (number === 1) {
@@ -278,16 +277,24 @@ class PlainReader {
   }
 
   private slice(): Uint8Array {
-    const length = this.varint() >>> 0;
-    const start = this.skip(length);
-    return this.bytes.subarray(start, start + length);
+    const end = this.end();
+    return this.bytes.subarray(this.skip(end - this.at), end);
   }
 
   private text(): string {
+    const end = this.end();
+    const start = this.skip(end - this.at);
+    const text = this.buffer.toString("utf8", start, end);
+    return text.includes(REPLACEMENT) ? strictUtf8.decode(this.bytes.subarray(start, end)) : text;
+  }
+
+  /** Reads a length; returns where what has it ends. */
+  private end(): number {
     const length = this.varint() >>> 0;
-    const start = this.skip(length);
-    const text = this.buffer.toString("utf8", start, start + length);
-    return text.includes(REPLACEMENT) ? strictUtf8.decode(this.bytes.subarray(start, start + length)) : text;
+    if (this.at + length > this.bytes.length) {
+      throw prematureEnd();
+    }
+    return this.at + length;
   }
 
   /** Reads a variable-length integer; returns the lower half, with a sign, and sets `high`. */

@@ -27,7 +27,7 @@ const DEFINITIONS = {
       optional int32 q = 17; optional string r = 18; optional Color s = 19; Every t = 20;
       oneof u { string v = 21; int64 w = 22; Every x = 23; Color y = 24; }
       repeated int32 aa = 31; repeated string bb = 32; repeated bytes cc = 33; repeated double dd = 34; repeated Color ee = 35;
-      repeated Every ff = 36; repeated sint64 gg = 37; repeated bool hh = 38; repeated uint64 ii = 39 [packed = false];
+      repeated Every ff = 36; repeated sint64 gg = 37; repeated bool hh = 38; repeated uint64 ii = 39 [packed = false]; repeated fixed32 jj = 40;
       map<string, string> aaa = 41; map<int32, Every> bbb = 42; map<bool, bytes> ccc = 43; map<uint64, Color> ddd = 44;
       map<sint64, double> eee = 45; google.protobuf.Value fff = 46; google.protobuf.Any ggg = 47;
       google.protobuf.Timestamp hhh = 3000;
@@ -120,6 +120,9 @@ describe("an answer that no sender writes", () => {
         .finish(),
     ],
     ["messages 100 deep", deep(100)],
+    ["packed numbers of 4 bytes in 5", Buffer.from("c202050000000000" + "ba028600" + "12ffffffff0f", "hex")],
+    ["packed numbers of 4 bytes in 5, at the end", Buffer.from("c202050000000000", "hex")],
+    ["packed integers that end after their field", Buffer.from("fa010180", "hex")],
     ["a field of number 0", field(0, WireType.Varint).uint32(1).finish()],
     ["a tag of six bytes", Buffer.from([0xa0, 0x81, 0x80, 0x80, 0x80, 0x00, 0x01])],
     ["an integer of eleven bytes", Buffer.from([0x20, ...Buffer.alloc(10, 0xff), 0x01])],

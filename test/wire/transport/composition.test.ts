@@ -24,6 +24,7 @@ import {
   type TradewireError,
 } from "tradewire";
 import { HistorySegmentSchema, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { retrying } from "tradewire/transport";
 import { csvZip } from "../../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../../support/node.js";
 import { serveStreams } from "../../support/servers.js";
@@ -391,6 +392,21 @@ describe("time limits", () => {
     const deadlineError = await failureOf(client.listSegments({ signal: AbortSignal.timeout(20) }));
     expect(deadlineError).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
   });
+});
+
+it("a transport whose method was replaced is called by that method, also below others", async () => {
+  await using node = await serveNode(listing);
+  const transport = createTransport(readConfig({ grpc: { url: node.grpcUrl } }));
+  const { unary } = transport;
+  const called: string[] = [];
+  transport.unary = (method, ...call) => {
+    called.push(method.name);
+    return unary(method, ...call);
+  };
+  await using above = retrying(transport, { tries: 2, baseMs: 1, maxMs: 1 });
+  const { segments: found } = await createServiceClient(TradingDataService, above).listAllNetworkHistorySegments({});
+  expect(found).toHaveLength(1);
+  expect(called).toEqual(["ListAllNetworkHistorySegments"]);
 });
 
 describe("hooks and interceptors", () => {

@@ -37,10 +37,12 @@ export function closing(
 
   return layered(transport, {
     unary(call, next) {
+      let open: OpenCall | undefined;
       try {
-        const open = begin(call);
+        open = begin(call);
         return open.whileOpen(next({ ...call, signal: open.signal }), true);
       } catch (reason) {
+        open?.done();
         return Promise.reject(reason);
       }
     },
@@ -51,7 +53,8 @@ export function closing(
         open.done();
         throw reason;
       };
-      const response = await open.whileOpen(next({ ...call, signal: open.signal })).catch(onError);
+      const opening = async () => next({ ...call, signal: open.signal });
+      const response = await open.whileOpen(opening()).catch(onError);
       const message = handleStream(response.message, {
         next: (messages) => open.whileOpen(messages.next()),
         onEnd: () => open.done(),
