@@ -23,11 +23,11 @@ import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-
 import { foreignTypeOf } from "../grpc-headers.js";
 import { limitInterimResponses } from "../http2-liveness.js";
 import { ChangeSignal, type MessageCall } from "../message-call.js";
-import { FRAME_HEADER_SIZE, type Frame, FrameReader, PART_BYTES, type ReceivedFrame, writeFrame } from "./frames.js";
+import { FRAME_HEADER_SIZE, type Frame, FrameReader, type ReceivedFrame, writeFrame } from "./frames.js";
 import type { StreamOwner } from "./http2-sessions.js";
 
 /** The size of the frames that are buffered before they are read, in bytes. Beyond it, the stream is paused. */
-const HIGH_WATER_MARK = 2 * PART_BYTES;
+const HIGH_WATER_MARK = 64 * 1024;
 
 /** The maximum number of times that a call is opened if each connection closes before anything of the call is sent. */
 const MAX_ATTEMPTS = 5;
