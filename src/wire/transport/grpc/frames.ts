@@ -20,7 +20,7 @@ export interface ReceivedFrame extends Frame {
 }
 
 /** The size of the parts of a message that is read in parts, in bytes. They fit into a processor's cache, and die young. */
-export const PART_BYTES = 128 * 1024;
+const PART_BYTES = 128 * 1024;
 
 /**
  * The maximum size of a message's first buffer, in bytes, since a sender can claim any length at no cost. A full buffer is
