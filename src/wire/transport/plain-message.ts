@@ -359,12 +359,7 @@ function toSigned(low: number, high: number): bigint {
 }
 
 function toUnsigned(low: number, high: number): bigint {
-  if (high === 0) {
-    return BigInt(low >>> 0);
-  }
-  words.setInt32(0, high);
-  words.setInt32(4, low);
-  return words.getBigUint64(0);
+  return BigInt.asUintN(64, toSigned(low, high));
 }
 
 /** What `Buffer` puts in the place of bytes that are not UTF-8. */
