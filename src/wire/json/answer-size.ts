@@ -38,6 +38,11 @@ export class ElementCount {
     return Math.max(this.bytes, Math.ceil(this.count * ELEMENT_BYTES));
   }
 
+  /** Counts from the beginning. */
+  restart(): void {
+    this.count = 0;
+  }
+
   /**
    * Counts elements.
    *

@@ -18,6 +18,7 @@ import { ElementCount, elementsOf, MAX_ELEMENTS, parseJson, setSize } from "./an
 import { anyToObject, knownTypes, toWholeJson } from "./any.js";
 import { httpBodyFromJson } from "./http-body.js";
 import { isJsonObject } from "./json-values.js";
+import { plainFromJson } from "./plain-json.js";
 import {
   decodeUnknownEnumName,
   encodeUnknownEnumName,
@@ -89,6 +90,11 @@ function convert<O extends DescMessage>(
   count: ElementCount | undefined,
 ): MessageShape<O> {
   try {
+    const plain = plainFromJson(desc, json, count);
+    if (plain !== undefined) {
+      return ofType(desc, plain);
+    }
+    count?.restart();
     const replacements =
       count === undefined ? INCOMING : { ...INCOMING, onMessage: (type: DescMessage) => count.add(elementsOf(type)) };
     const converted = replaceValues(desc, json, registry, replacements);
@@ -192,9 +198,10 @@ function withSize<T extends object>(message: T, size: number): T {
   return message;
 }
 
-function ofType<O extends DescMessage>(desc: O, message: Message): MessageShape<O> {
+/** Returns a message of a type that only its descriptor knows. */
+export function ofType<O extends DescMessage>(desc: O, message: object): MessageShape<O> {
   if (!isMessage(message, desc)) {
-    throw new Error(`expected ${desc.typeName}, but got ${message.$typeName}`);
+    throw new Error(`expected ${desc.typeName}, but got another type`);
   }
   return message;
 }

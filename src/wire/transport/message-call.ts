@@ -20,7 +20,7 @@ import { type StopTimer, startInterval, startTimer } from "../../base/runtime/in
 import { onAbort } from "../../base/signal/abort.js";
 import { createActiveSet } from "../../base/signal/collections.js";
 import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
-import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
+import { messageFromJson, ofType, parseResponseJson, requestToJson } from "../json/message-json.js";
 import { BodyParts } from "./body-parts.js";
 import { maxWaitKey, ownLimitMs } from "./call-context.js";
 import {
@@ -331,10 +331,7 @@ export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
 function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array, onSize?: OnSize): MessageShape<O> {
   try {
     const size = assertElementLimit(desc, bytes);
-    const message = decodePlain(desc, bytes) ?? fromBinary(desc, bytes);
-    if (!isMessage(message, desc)) {
-      throw new Error(`it is decoded to another type`);
-    }
+    const message = ofType(desc, decodePlain(desc, bytes) ?? fromBinary(desc, bytes));
     onSize?.(message, size);
     return message;
   } catch (cause) {

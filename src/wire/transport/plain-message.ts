@@ -1,41 +1,16 @@
-import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { Edition, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { prematureEnd } from "../json/answer-size.js";
-
-/** The maximum depth of messages, as in protobuf-es. */
-const MAX_DEPTH = 100;
-
-/** A message, by the names of its members. */
-type Members = Record<string, unknown>;
-
-/** How the messages of a type are decoded. */
-interface Plan {
-  readonly name: string;
-  /** A message with nothing but defaults. */
-  readonly zero: Members;
-  /** The members whose default is an object, which messages must not share. */
-  readonly lists: readonly string[];
-  readonly maps: readonly string[];
-  readonly oneofs: readonly string[];
-  /** The fields, by their numbers. */
-  readonly fields: readonly (PlannedField | undefined)[];
-}
-
-interface PlannedField {
-  readonly name: string;
-  /** The name of its oneof, if it belongs to one. */
-  readonly oneof: string | undefined;
-  readonly kind: DescField["fieldKind"];
-  readonly scalar: ScalarType;
-  /** The type of its keys, if it is a map. */
-  readonly mapKey: ScalarType;
-  /** Returns the plan of its messages; `undefined` if it holds a scalar or an enum. */
-  readonly message: (() => Plan) | undefined;
-}
-
-const plans = new WeakMap<DescMessage, Plan>();
-const plainTypes = new WeakMap<DescMessage, boolean>();
+import { MAX_DEPTH } from "../json/json-values.js";
+import {
+  emptyMessage,
+  isMembers,
+  type Members,
+  type Plan,
+  type PlannedField,
+  plainFormsOf,
+  planOf,
+} from "../json/message-plan.js";
 
 /**
  * Decodes a message of a plain type several times as fast as protobuf-es, to which it leaves the others: those with fields that
@@ -48,66 +23,8 @@ const plainTypes = new WeakMap<DescMessage, boolean>();
  * @throws Error as `fromBinary` does
  */
 export function decodePlain(desc: DescMessage, bytes: Uint8Array): object | undefined {
-  return isPlain(desc) ? new PlainReader(bytes).message(planOf(desc), bytes.length) : undefined;
+  return plainFormsOf(desc).binary ? new PlainReader(bytes).message(planOf(desc), bytes.length) : undefined;
 }
-
-/** Returns whether a type and all those of its fields are plain. */
-function isPlain(desc: DescMessage): boolean {
-  const known = plainTypes.get(desc);
-  if (known !== undefined) {
-    return known;
-  }
-  const seen = new Set([desc]);
-  for (const type of seen) {
-    if (type.file.edition !== Edition.EDITION_PROTO3 || !type.fields.every(isPlainField)) {
-      plainTypes.set(desc, false);
-      return false;
-    }
-    for (const { message } of type.fields) {
-      message && seen.add(message);
-    }
-  }
-  plainTypes.set(desc, true);
-  return true;
-}
-
-function isPlainField(field: DescField): boolean {
-  if (field.message !== undefined) {
-    const isBareStruct = field.message.typeName === STRUCT && field.parent.typeName !== VALUE;
-    return !isBareStruct && !isWrapperDesc(field.message);
-  }
-  return field.enum?.open !== false && !("longAsString" in field && field.longAsString);
-}
-
-const STRUCT = "google.protobuf.Struct";
-const VALUE = "google.protobuf.Value";
-
-function planOf(desc: DescMessage): Plan {
-  const known = plans.get(desc);
-  if (known !== undefined) {
-    return known;
-  }
-  const zero: Members = { ...create(desc) };
-  const fields: PlannedField[] = [];
-  for (const field of desc.fields) {
-    const { message } = field;
-    fields[field.number] = {
-      name: field.localName,
-      oneof: field.oneof?.localName,
-      kind: field.fieldKind,
-      scalar: field.scalar ?? ScalarType.INT32,
-      mapKey: field.fieldKind === "map" ? field.mapKey : ScalarType.STRING,
-      message: message && (() => planOf(message)),
-    };
-  }
-  const named = (kind: string) => desc.fields.filter((field) => field.fieldKind === kind).map(localNameOf);
-  const names = { lists: named("list"), maps: named("map"), oneofs: desc.oneofs.map(localNameOf) };
-  const plan = { name: desc.typeName, zero, ...names, fields };
-  plans.set(desc, plan);
-  return plan;
-}
-
-const localNameOf = ({ localName }: { readonly localName: string }) => localName;
 
 class PlainReader {
   private readonly bytes: Uint8Array;
@@ -320,24 +237,6 @@ class PlainReader {
       }
     }
   }
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null;
-}
-
-function emptyMessage({ zero, lists, maps, oneofs }: Plan): Members {
-  const message = { ...zero };
-  for (const name of lists) {
-    message[name] = [];
-  }
-  for (const name of maps) {
-    message[name] = {};
-  }
-  for (const name of oneofs) {
-    message[name] = { case: undefined };
-  }
-  return message;
 }
 
 /** Returns the default of a scalar: what an empty value of its type is read as. */
