@@ -2,10 +2,10 @@
 //
 //   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--beside CHECKOUT] [--busy N] [--out FOLDER]
 //
-// `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, and `--busy` lets so
-// many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a page with all of
-// them to FOLDER (docs/bench). A group that did not run keeps its results of before. Where nothing is busy beside it, each of our
-// rows runs once more behind its rounds, for a profile. The exit code is 1 where a goal was missed.
+// `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, for the terminal alone, and
+// `--busy` lets so many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a
+// page with all of them to FOLDER (docs/bench). A group that did not run keeps its results of before. Where nothing is busy beside
+// it, each of our rows runs once more behind its rounds, for a profile. The exit code is 1 where a goal was missed.
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -89,7 +89,7 @@ try {
       title: busy.length === 0 ? title : `${title}, beside ${busy.length} busy programs`,
       ...facts,
       profiled: profiles.length > 0,
-      sections: done,
+      sections: done.map(({ rows, ...section }) => ({ ...section, rows: rows.filter(({ other }) => !other) })),
     });
     if (profiles.length > 0) {
       await mkdir(join(values.out, "profiles"), { recursive: true });
@@ -117,7 +117,7 @@ process.exitCode = missed === 0 ? 0 : 1;
 function withOthers(rows) {
   const folder = values.beside && resolve(values.beside);
   const other = (name) => name && `${name}, other checkout`;
-  const otherOf = (row) => ({ ...row, name: other(row.name), after: other(row.after), folder });
+  const otherOf = (row) => ({ ...row, name: other(row.name), after: other(row.after), folder, other: true });
   return folder === undefined ? rows : rows.flatMap((row) => [row, ...(row.ours ? [otherOf(row)] : [])]);
 }
 
@@ -134,11 +134,12 @@ async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...se
     ...section,
     rows: rows
       .filter(({ name }) => runs.has(name))
-      .map(({ name, ours = false, local = false, after }) => {
+      .map(({ name, ours = false, local = false, after, other }) => {
         const rates = runs.get(name).map(({ rate }) => rate / scale);
         return {
           name,
           ours,
+          other,
           ratio: section.reference === undefined ? undefined : figures.ratio(name, section.reference),
           rate: figures.of(name) / scale,
           span: [Math.min(...rates), Math.max(...rates)],

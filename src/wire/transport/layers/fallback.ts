@@ -18,7 +18,7 @@ import { snapshot } from "../../../base/input/snapshot.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
 import type { Input } from "../../config/client-config.js";
 import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
-import { callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
+import { asLimit, callId, failedTransportsKey, maxWaitKey, remainingMs, withOwnContextValue } from "../call-context.js";
 import { setDetails, toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { type AnyCall, sendStream, sendUnary, transportOf } from "../layered.js";
@@ -251,7 +251,7 @@ function candidatesFor({ membersFor, cooldowns, gate }: Turns, { method, context
 function shareMs(leftMs: number | undefined, remaining: readonly Candidate[]): number | undefined {
   const isShared = remaining.some(({ isCoolingDown }) => !isCoolingDown);
   const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
-  return share && Math.max(Math.ceil(share), 1);
+  return share && asLimit(share);
 }
 
 type Attempt<T> =

@@ -4,6 +4,7 @@ import { monotonicMs, startTimer } from "../../../base/runtime/index.js";
 import { onAbort, raceAbort } from "../../../base/signal/abort.js";
 import type { HeaderFunction } from "../../config/client-config.js";
 import { headers as headersSchema } from "../../config/config-schema.js";
+import { asLimit } from "../call-context.js";
 import { deadlineError, toConnectError } from "../call-failure.js";
 import { type AnyCall, layered } from "../layered.js";
 import { endUnsent } from "../library-errors.js";
@@ -28,7 +29,7 @@ async function prepared(headersOf: HeaderFunction, { method, signal, timeoutMs, 
   new Headers(header).forEach((value, name) => {
     all.set(name, value);
   });
-  return { header: all, timeoutMs: limitMs && Math.max(Math.ceil(limitMs - (monotonicMs() - startedAt)), 1) };
+  return { header: all, timeoutMs: limitMs && asLimit(limitMs - (monotonicMs() - startedAt)) };
 }
 
 /** Calls the function. It has as long as the call, whether or not it listens to its signal. */

@@ -4,7 +4,7 @@ import { Code } from "../../../base/errors/code.js";
 import { BannedError } from "../../../base/errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../../base/runtime/index.js";
 import { onAbort } from "../../../base/signal/abort.js";
-import { beforeSendKey, callId, isUrgentKey, maxWaitKey, newContextValues } from "../call-context.js";
+import { asLimit, beforeSendKey, callId, isUrgentKey, maxWaitKey, newContextValues } from "../call-context.js";
 import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { type AnyCall, layered } from "../layered.js";
@@ -237,7 +237,7 @@ function precautionaryDelay(node: NodeLimit, inFlight: number): Delay | undefine
       }
       const nextStepAt = node.crowdedAt + (steps + 1) * CAUTIOUS_STEP_MS;
       return inFlight < USUAL_BURST
-        ? { ...untilResponse, waitMs: Math.max(Math.ceil(nextStepAt - monotonicMs()), 1), isGuess: true }
+        ? { ...untilResponse, waitMs: asLimit(nextStepAt - monotonicMs()), isGuess: true }
         : untilResponse;
     }
   }
@@ -410,7 +410,7 @@ export function paced(
         throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
       });
       const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-      leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
+      leftMs = isLimited ? asLimit(timeoutMs - (monotonicMs() - start)) : timeoutMs;
     }
     try {
       const outdated = contextValues.get(beforeSendKey)();

@@ -6,7 +6,7 @@ import { reactionTo, wasNeverSent } from "../../../base/errors/reaction.js";
 import { monotonicMs, unixMs } from "../../../base/runtime/index.js";
 import { retryDelayMs, wait } from "../../../base/signal/wait.js";
 import { DEFAULT_MAX_TOKENS, DEFAULT_TOKEN_RATIO, type RetryConfig } from "../../config/client-config.js";
-import { callId, remainingMs, repeatabilityKey } from "../call-context.js";
+import { asLimit, callId, remainingMs, repeatabilityKey } from "../call-context.js";
 import type { Hooks } from "../hooks.js";
 import { type AnyCall, layered } from "../layered.js";
 import { libraryErrorIn } from "../library-errors.js";
@@ -128,7 +128,7 @@ function remainingTime({ timeoutMs, contextValues }: AnyCall): () => number | un
   return () => remainingMs(contextValues) ?? (endsAt === undefined ? undefined : endsAt - monotonicMs());
 }
 
-const attemptMs = (leftMs: number | undefined) => (leftMs === undefined ? undefined : Math.max(Math.ceil(leftMs), 1));
+const attemptMs = (leftMs: number | undefined) => (leftMs === undefined ? undefined : asLimit(leftMs));
 
 /** Returns the library's error for a failure if the call may be retried. */
 function retryableError(reason: unknown): TradewireError | undefined {

@@ -6,7 +6,7 @@ import { MAX_TIMER_MS, monotonicMs, startAwakeTimer, startTimer } from "../../..
 import { lazyControllerOf, linkedController } from "../../../base/signal/abort.js";
 import type { TimeoutConfig } from "../../config/config-schema.js";
 import { isHttpBody } from "../../json/message-json.js";
-import { deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";
+import { asLimit, deadlineKey, setReceiveListener, withOwnContextValue } from "../call-context.js";
 import { deadlineError } from "../call-failure.js";
 import { layered, sendUnary } from "../layered.js";
 import { handleStream } from "../message-streams.js";
@@ -145,8 +145,8 @@ function changedKind(): ConnectError {
 
 /**
  * Returns the deadline of a call, and context values that carry it: the caller's may be those of another deadline around
- * this one. As in Connect, a time of 0 or less means no
- * deadline, and so does an infinite one. A time that is too long for a timer is shortened to the longest, 24 days.
+ * this one. As in Connect, a time of 0 or less means no deadline, and so does an infinite one. A time that is too long for a
+ * timer is shortened to the longest, 24 days.
  */
 function callDeadline(limitMs: number | undefined, callers: ContextValues) {
   const isLimited = limitMs !== undefined && limitMs > 0 && limitMs !== Number.POSITIVE_INFINITY;
@@ -155,7 +155,7 @@ function callDeadline(limitMs: number | undefined, callers: ContextValues) {
   return {
     values: withOwnContextValue(callers, deadlineKey, deadline),
     timeoutMs,
-    leftMs: () => (deadline === undefined ? undefined : Math.max(Math.ceil(deadline - monotonicMs()), 1)),
+    leftMs: () => (deadline === undefined ? undefined : asLimit(deadline - monotonicMs())),
   };
 }
 

@@ -8,7 +8,7 @@ import {
 import { Code } from "../../../base/errors/code.js";
 import { RequestError, TradewireError } from "../../../base/errors/index.js";
 import { monotonicMs } from "../../../base/runtime/index.js";
-import { beforeSendKey, withOwnContextValue } from "../call-context.js";
+import { asLimit, beforeSendKey, withOwnContextValue } from "../call-context.js";
 import { type AnyCall, layered, type UnaryCall } from "../layered.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
@@ -51,7 +51,7 @@ export function withRequestChecks(
     const startedAt = monotonicMs();
     for (;;) {
       const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-      const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
+      const leftMs = isLimited ? asLimit(timeoutMs - (monotonicMs() - startedAt)) : timeoutMs;
       const clearance = await requireSafe(check, request, { ...call, timeoutMs: leftMs });
       let isOutdated = false;
       const values = withOwnContextValue(contextValues, beforeSendKey, () => {
