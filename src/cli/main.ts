@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync, writeSync } from "node:fs";
+import { existsSync, readFileSync, writeSync } from "node:fs";
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
 
@@ -30,7 +30,7 @@ function isWritten(text: string): boolean {
  * since everyone can create the one that Node would use in that of temporary files.
  */
 function enableCompileCache({ XDG_CACHE_HOME = "", HOME = "" }: NodeJS.ProcessEnv): void {
-  const folder = [XDG_CACHE_HOME, join(HOME, ".cache")].find((each) => isAbsolute(each));
+  const folder = [XDG_CACHE_HOME, join(HOME, ".cache")].find((each) => isAbsolute(each) && existsSync(each));
   const enable: unknown = Reflect.get(module, "enableCompileCache"); // The types are those of Node 20.
   if (typeof enable === "function" && folder !== undefined) {
     enable(join(folder, "tradewire"));

@@ -104,9 +104,14 @@ export const INVALID_RESPONSE: ResponseFault = {
   advice: "The server may have another version. The error's cause has the details.",
 };
 
+/** The length of the end of an error of protobuf-es that names an unknown type. */
+const MAX_TYPE_NAME = 300;
+
 /** Returns the fault of a response that does not match its definition, by the error of protobuf-es. */
 export function invalidResponse(cause: unknown): ResponseFault {
-  const type = /([^/ "]+)"? is not in the type registry$/.exec(isError(cause) ? cause.message : "")?.[1];
+  // The message may quote a value of any size, so only its end is searched.
+  const end = isError(cause) ? cause.message.slice(-MAX_TYPE_NAME) : "";
+  const type = /[/ "]([\w.]+)"? is not in the type registry$/.exec(end)?.[1];
   return type === undefined
     ? INVALID_RESPONSE
     : {

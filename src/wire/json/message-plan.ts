@@ -11,6 +11,7 @@ export interface Plan {
   /** A message with nothing but defaults. */
   readonly zero: Members;
   /** The members whose default is an object, which messages must not share. */
+  readonly bytes: readonly string[];
   readonly lists: readonly string[];
   readonly maps: readonly string[];
   readonly oneofs: readonly string[];
@@ -100,9 +101,10 @@ export function planOf(desc: DescMessage): Plan {
     fields[field.number] = planned;
     byName.set(field.jsonName, planned).set(field.name, planned);
   }
+  const bytes = Object.keys(zero).filter((name) => zero[name] instanceof Uint8Array);
   const named = (kind: string) => desc.fields.filter((field) => field.fieldKind === kind).map(localNameOf);
   const names = { lists: named("list"), maps: named("map"), oneofs: desc.oneofs.map(localNameOf) };
-  const plan = { name: desc.typeName, zero, ...names, fields, byName, elements: elementsOf(desc) };
+  const plan = { name: desc.typeName, zero, bytes, ...names, fields, byName, elements: elementsOf(desc) };
   plans.set(desc, plan);
   return plan;
 }
@@ -113,8 +115,11 @@ export function isMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null;
 }
 
-export function emptyMessage({ zero, lists, maps, oneofs }: Plan): Members {
+export function emptyMessage({ zero, bytes, lists, maps, oneofs }: Plan): Members {
   const message = { ...zero };
+  for (const name of bytes) {
+    message[name] = new Uint8Array();
+  }
   for (const name of lists) {
     message[name] = [];
   }

@@ -318,7 +318,7 @@ export function exactInteger(value: JsonValue, { name, scalar }: DescField): Jso
  * float. As a double, these digits are another number, and for the largest float, 3.4028235e38, protobuf-es rejects it.
  */
 export function nearestFloat(value: JsonValue): JsonValue {
-  const number = typeof value === "string" && NUMBER.test(value) ? Number(value) : value;
+  const number = typeof value === "string" && value !== "" && value === value.trim() ? Number(value) : value;
   const float = typeof number === "number" ? Math.fround(number) : Number.NaN;
   return Number.isFinite(float) ? float : value;
 }

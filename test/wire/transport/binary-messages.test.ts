@@ -101,6 +101,14 @@ test.each(["every", "other", "old"])("answers of the definitions %s", async (nam
   await assertSame([method], isFull() ? 10_000 : 500);
 });
 
+test("messages share no bytes", async () => {
+  const method = unaryMethod(serviceOf(defined, "every.Service"), "Get");
+  const every = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(new Uint8Array()).finish();
+  const { c: bytes } = Object(await received(method, every)).every;
+  structuredClone(bytes, { transfer: [bytes.buffer] });
+  expect(structuredClone(await received(method, every))).toHaveProperty(["every", "c"], new Uint8Array());
+});
+
 describe("an answer that no sender writes", () => {
   const every = () => unaryMethod(serviceOf(defined, "every.Service"), "Get");
   const inside = (content: Uint8Array) => new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish();

@@ -114,6 +114,28 @@ async function assertSame(methods: readonly DescMethodUnary[]): Promise<void> {
   );
 }
 
+async function received(text: string): Promise<unknown> {
+  answer = text;
+  const every = unaryMethod(serviceOf(await compile(DEFINITIONS), "every.Service"), "Get");
+  return (await transport.unary(every, undefined, undefined, undefined, {})).message;
+}
+
+test("an integer of a million digits is refused at once", async () => {
+  await expect(received(`{"i":"${"1".repeat(1_000_000)}"}`)).rejects.toMatchObject({
+    cause: { summary: "the response does not match its definition" },
+  });
+});
+
+test.each([".1", "+0.1", "1e-1"])("a float as the text %s is rounded to one", async (text) => {
+  expect(await received(JSON.stringify({ n: text }))).toMatchObject({ n: Math.fround(0.1) });
+});
+
+test("messages share no bytes", async () => {
+  const { cC: bytes } = Object(await received("{}"));
+  structuredClone(bytes, { transfer: [bytes.buffer] });
+  expect(structuredClone(await received("{}"))).toHaveProperty("cC", new Uint8Array());
+});
+
 test("the network's answers", async () => {
   const methods = [TradingDataService, CoreService, CoreStateService].flatMap((service) => [...service.methods]);
   await assertSame(methods.filter(isUnary));

@@ -132,7 +132,7 @@ function localError(status: StatusObject, wasStarted: boolean): ConnectError {
   if (status.code === statusCode.DEADLINE_EXCEEDED && !wasStarted) {
     return unsentError(deadlineError()); // Its timer may be ahead of the call's own.
   }
-  const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
+  const last = /^.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,
   )?.[1];
   const http2Code = resetCode(details);
