@@ -93,14 +93,13 @@ function isKnown(table: TableName, name: string): boolean {
   return sinkColumns(table).some((column) => column.name.toLowerCase() === name.toLowerCase());
 }
 
-/** Returns the query that reads a CSV file as rows of a sink's table. */
-export function rowsSql(plan: ColumnPlan, spooled: SpooledCsv, columns: readonly string[], huge: HugeType): string {
+/** Returns the query that reads a CSV file as rows of a sink's table, with numbers of any size as text. */
+export function rowsSql(plan: ColumnPlan, spooled: SpooledCsv, columns: readonly string[]): string {
   const known = new Map<string, SinkColumn>(sinkColumns(plan.table).map((column) => [column.name, column]));
   const values = columns.map((name) => {
     const index = plan.indexes.get(name);
     const column = known.get(name);
-    const value =
-      index === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : nonNullValueSql(`c${index}`, column, huge);
+    const value = index === undefined ? `CAST(NULL AS ${duckdbType(column)})` : nonNullValueSql(`c${index}`, column);
     return `${value} AS ${identifier(name)}`;
   });
   return `SELECT ${values.join(", ")} FROM ${readCsvSql(spooled)}`;
@@ -119,8 +118,8 @@ export function negativeZerosSql({ table, indexes }: ColumnPlan, spooled: Spoole
 }
 
 /** Returns a value, or fails if it is NULL in a column that allows none: the columns of a Parquet file cannot enforce that. */
-function nonNullValueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
-  const value = valueSql(text, column, huge);
+function nonNullValueSql(text: string, column: SinkColumn | undefined): string {
+  const value = valueSql(text, column);
   return column === undefined || column.nullable
     ? value
     : `coalesce(${value}, error(${literal(`the column ${column.name} must not be NULL`)}))`;
@@ -225,22 +224,17 @@ const CASTS: { readonly [type: string]: string } = {
   jsonb: "JSON",
 };
 
-/** The type of huge integers. Parquet has no such type. */
-export type HugeType = "BIGNUM" | "VARCHAR";
-
-export function duckdbType(column: SinkColumn | undefined, huge: HugeType): string {
-  if (column?.type === "hugeint") {
-    return huge;
-  }
+/** Returns the type of a value, which is text if it is a number of any size. */
+export function duckdbType(column: SinkColumn | undefined): string {
   return column?.type === "bytea" ? "BLOB" : (CASTS[column?.type ?? ""] ?? "VARCHAR");
 }
 
 /** Returns the expression that parses a value. If the text does not fit the type, the statement fails. */
-function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
+function valueSql(text: string, column: SinkColumn | undefined): string {
   if (column === undefined || column.values !== undefined || column.type === "text") {
     return text;
   }
-  const type = duckdbType(column, huge);
+  const type = duckdbType(column);
   const wrong = `error(concat(${literal(`the column ${column.name} has `)}, to_json(left(${text}, 60)), ${literal(
     `, which is not ${expectedValue(column)}`,
   )}))`;
@@ -253,12 +247,9 @@ function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType):
     column.type === "bytea"
       ? // unhex itself rejects characters that are not hex digits.
         `CASE WHEN starts_with(${text}, '\\x') AND strlen(${text}) % 2 = 0 THEN unhex(substr(${text}, 3)) END`
-      : type === "BIGNUM"
-        ? // Besides integers, BIGNUM accepts only decimals, and drops their fractions.
-          `CASE WHEN NOT contains(${text}, '.') THEN TRY_CAST(${text} AS BIGNUM) END`
-        : fits === undefined
-          ? `TRY_CAST(${text} AS ${type})`
-          : `CASE WHEN ${fits} THEN TRY_CAST(${text} AS ${type}) END`;
+      : fits === undefined
+        ? `TRY_CAST(${text} AS ${type})`
+        : `CASE WHEN ${fits} THEN TRY_CAST(${text} AS ${type}) END`;
   return `coalesce(${value}, CASE WHEN ${text} IS NOT NULL THEN ${wrong} END)`;
 }
 

@@ -8,7 +8,7 @@ import type { LedgerEntry, Unit } from "../../unit.js";
 import { entryOf, tableOf } from "../ledger-entry.js";
 
 /** The version of the ledger's format. */
-const LEDGER_FORMAT = 1;
+const LEDGER_FORMAT = 2;
 
 /** The number of entries in a page. */
 const PAGE = 10_000;

@@ -6,7 +6,6 @@ import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
   type ColumnPlan,
-  duckdbType,
   missingColumns,
   planColumns,
   reportAddedColumns,
@@ -38,6 +37,7 @@ import {
   tableColumns,
   unitClaimedError,
 } from "./duckdb-tables.js";
+import { assertNoTextColumns, comparedSql, typedSql } from "./number-columns.js";
 
 /** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
@@ -93,6 +93,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     use: (plan: ColumnPlan, spooled: SpooledCsv) => Promise<T>,
   ): Promise<T> => {
     const plan = planColumns(unit, csv.columns);
+    assertNoTextColumns(unit.table, plan.added);
     return await withSpooled(database().folder, csv, signal, (spooled) => use(plan, spooled));
   };
 
@@ -214,10 +215,10 @@ async function replaceRows(
     await addColumn(connection, unit.table, column);
   }
   const columns = [...existing, ...added];
-  const rows = rowsSql(plan, spooled, columns, "BIGNUM");
-  const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
+  const rows = typedSql(unit.table, columns, rowsSql(plan, spooled, columns));
+  const names = [...rows.names.map(identifier), FROM_BLOCK].join(", ");
   const { rowsChanged } = await connection.run(
-    `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
+    `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows.query})`,
   );
   assertCount(unit, BigInt(rowsChanged), spooled);
   await reportUnknownValues(connection, unit, rules, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
@@ -229,9 +230,7 @@ async function replaceRows(
 /** Compares the rows of a unit in its table with those of a CSV file. */
 async function compareTable(connection: DuckDBConnection, entry: LedgerEntry, plan: ColumnPlan, spooled: SpooledCsv) {
   const columns = await tableColumns(connection, entry.table);
-  const more = plan.added.filter((column) => !columns.includes(column));
-  const fresh = rowsSql(plan, spooled, [...columns, ...more], "BIGNUM");
-  const lacking = more.map((column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`);
-  const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-  return countDifferences(connection, held, fresh);
+  const held = `SELECT * FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
+  const { fresh, values } = comparedSql(plan, spooled, columns);
+  return countDifferences(connection, `SELECT ${values} FROM (${held})`, fresh);
 }

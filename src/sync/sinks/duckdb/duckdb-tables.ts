@@ -1,21 +1,11 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
-import { createTableSql } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
-import type { TableColumn } from "../../../data/schema/table-schema.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
-import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../sink-columns.js";
-import { duckdbType, literal, type SpooledCsv, unitName } from "./csv-columns.js";
-
-const FROM_BLOCK_COLUMN: TableColumn = {
-  name: FROM_BLOCK,
-  description: "First block of the row's unit",
-  type: "int8",
-  holds: "whole",
-  nullable: false,
-  since: 1,
-};
+import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
+import { literal, type SpooledCsv, unitName } from "./csv-columns.js";
+import { storedColumns, withoutText } from "./number-columns.js";
 
 /**
  * Creates a table if it does not exist, and adds the columns of this release that it lacks.
@@ -32,31 +22,30 @@ export async function createTable(connection: DuckDBConnection, table: TableName
     await connection.run(newTableSql(table));
     return;
   }
-  for (const column of sinkColumns(table)) {
-    if (!existing.has(column.name)) {
-      await addColumn(connection, table, column.name, duckdbType(column, "BIGNUM"));
+  for (const column of sinkColumns(table).filter(({ name }) => !existing.has(name))) {
+    for (const { name, type } of storedColumns(table, column)) {
+      await addColumn(connection, table, name, type);
     }
   }
 }
 
 export function newTableSql(table: TableName): string {
-  const columns = sinkColumns(table).map((column): TableColumn => {
-    const { name, description, nullable, since } = column;
-    return column.values === undefined ? column : { name, description, type: "text", holds: "text", nullable, since };
-  });
-  return createTableSql({ ...sinkSchema(table), columns: [...columns, FROM_BLOCK_COLUMN] }, "duckdb", {
-    withoutKey: true,
-  });
+  const columns = sinkColumns(table).flatMap((column) =>
+    storedColumns(table, column).map(({ name, type }) => `${name} ${type}${column.nullable ? "" : " NOT NULL"}`),
+  );
+  return `CREATE TABLE ${table} (\n${[...columns, `${FROM_BLOCK} BIGINT NOT NULL`].map((each) => `  ${each}`).join(",\n")}\n)`;
 }
 
+/** Returns the columns of a table that CSV files have. */
 export async function tableColumns(connection: DuckDBConnection, table: TableName): Promise<string[]> {
   const rows = await connection.runAndReadAll(
     `SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' ORDER BY column_index`,
   );
-  return rows
-    .getRows()
-    .map(([name]) => String(name))
-    .filter((name) => name !== FROM_BLOCK);
+  const names = rows.getRows().map(([name]) => String(name));
+  return withoutText(
+    table,
+    names.filter((name) => name !== FROM_BLOCK),
+  );
 }
 
 export async function addColumn(
@@ -73,9 +62,12 @@ export async function addColumn(
  * becomes the text of its number.
  */
 export function namedViewSql(table: TableName): string {
-  const columns = sinkColumns(table).map(({ name, code }) => {
+  const columns = sinkColumns(table).flatMap((column) => {
+    const { name, code } = column;
     const cases = Object.entries(code?.names ?? {}).map(([number, text]) => `WHEN ${number} THEN ${literal(text)}`);
-    return cases.length === 0 ? name : `CASE ${name} ${cases.join(" ")} ELSE CAST(${name} AS VARCHAR) END AS ${name}`;
+    return cases.length === 0
+      ? storedColumns(table, column).map((stored) => stored.name)
+      : `CASE ${name} ${cases.join(" ")} ELSE CAST(${name} AS VARCHAR) END AS ${name}`;
   });
   return `CREATE OR REPLACE VIEW ${table}_named AS SELECT ${columns.join(", ")}, ${FROM_BLOCK} FROM ${table}`;
 }

@@ -18,8 +18,8 @@ import {
 } from "../duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb, withConnection } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
-import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
-import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
+import { assertNoTextColumns, comparedSql, typedSql, withoutText } from "../duckdb/number-columns.js";
+import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { type FolderLayout, syncFile } from "./parquet-folder.js";
 import { fileExists } from "./pending-changes.js";
 
@@ -47,7 +47,7 @@ export async function writeUnit(
     reportAddedColumns(unit, plan, rules);
     const { table, fromBlock } = unit;
     const columns = [...sinkColumns(table).map((column) => column.name), ...plan.added];
-    const rows = typedSql(table, columns, rowsSql(plan, spooled, columns, "VARCHAR"));
+    const rows = typedSql(table, columns, rowsSql(plan, spooled, columns));
     const query = `SELECT *, CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM (${rows.query})`;
     await engine.use(
       `writing ${unitName(unit)}`,
@@ -96,14 +96,8 @@ export async function compareUnit(
         const file = readParquetSql(path);
         const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${file}`);
         const there = described.getRows().flatMap(([column]) => (column === FROM_BLOCK ? [] : [String(column)]));
-        const columns = withoutText(entry.table, there);
-        const more = plan.added.filter((column) => !columns.includes(column));
-        const all = [...columns, ...more];
-        const fresh = typedSql(entry.table, all, rowsSql(plan, spooled, all, "VARCHAR"));
-        const values = fresh.names.map((column) =>
-          more.includes(column) ? `CAST(NULL AS VARCHAR) AS ${identifier(column)}` : identifier(column),
-        );
-        return await countDifferences(connection, `SELECT ${values.join(", ")} FROM ${file}`, fresh.query);
+        const { fresh, values } = comparedSql(plan, spooled, withoutText(entry.table, there));
+        return await countDifferences(connection, `SELECT ${values} FROM ${file}`, fresh);
       },
       signal,
     );

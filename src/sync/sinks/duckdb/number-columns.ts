@@ -2,10 +2,10 @@ import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import type { TableName } from "../../../data/schema/table-names.js";
-import { literal } from "../duckdb/csv-columns.js";
 import { identifier, type SinkColumn, sinkColumns } from "../sink-columns.js";
+import { type ColumnPlan, duckdbType, literal, rowsSql, type SpooledCsv } from "./csv-columns.js";
 
-/** The type of amounts: the widest exact number type of Parquet that DuckDB, Polars, Arrow and Spark all support. */
+/** The type of amounts: the widest exact number type that DuckDB, Parquet, Polars, Arrow and Spark all support. */
 const AMOUNT = "DECIMAL(38,0)";
 
 /**
@@ -34,8 +34,7 @@ const ANY_SIZE: ReadonlySet<string> = new Set([
 type NumberForm = "amount" | "double and text";
 
 /**
- * Returns how the numbers of a column are stored in Parquet. It depends only on the column, so that it is the same in every
- * file.
+ * Returns how the numbers of a column are stored. It depends only on the column, so that it is the same in every file.
  */
 function numberForm(table: TableName, { name, type }: SinkColumn): NumberForm | undefined {
   if (type === "hugeint") {
@@ -65,7 +64,26 @@ export function assertNoTextColumns(table: TableName, added: readonly string[]):
   }
 }
 
-/** Returns the columns of a file without its text columns, which CSV files do not have. */
+/** Returns the columns that store a column, with their types in DuckDB. */
+export function storedColumns(
+  table: TableName,
+  column: SinkColumn,
+): { readonly name: string; readonly type: string }[] {
+  const { name } = column;
+  switch (numberForm(table, column)) {
+    case "amount":
+      return [{ name, type: AMOUNT }];
+    case "double and text":
+      return [
+        { name, type: "DOUBLE" },
+        { name: textColumn(name), type: "VARCHAR" },
+      ];
+    default:
+      return [{ name, type: duckdbType(column) }];
+  }
+}
+
+/** Returns the columns of a table or a file without its text columns, which CSV files do not have. */
 export function withoutText(table: TableName, names: readonly string[]): string[] {
   const texts = new Set(textNames(table));
   return names.filter((name) => !texts.has(name));
@@ -78,7 +96,7 @@ function textNames(table: TableName): string[] {
 }
 
 /**
- * Returns the query that converts numbers to their types in Parquet. If a value does not fit its type, the query fails with an
+ * Returns the query that converts numbers from text to the types that store them. If a value does not fit its type, the query fails with an
  * error that quotes it.
  */
 export function typedSql(
@@ -104,6 +122,26 @@ export function typedSql(
   });
   const values = typed.map(([name, value]) => `${value} AS ${identifier(name)}`);
   return { query: `SELECT ${values.join(", ")} FROM (${rows})`, names: typed.map(([name]) => name) };
+}
+
+/**
+ * Returns the query that reads a CSV file as its rows are stored, and the list of the same values of what holds the rows: NULL for the
+ * columns that it lacks.
+ *
+ * @param there the columns of what holds the rows, without its text columns
+ */
+export function comparedSql(
+  plan: ColumnPlan,
+  spooled: SpooledCsv,
+  there: readonly string[],
+): { readonly fresh: string; readonly values: string } {
+  const more = plan.added.filter((column) => !there.includes(column));
+  const columns = [...there, ...more];
+  const { query, names } = typedSql(plan.table, columns, rowsSql(plan, spooled, columns));
+  const values = names.map((name) =>
+    more.includes(name) ? `CAST(NULL AS VARCHAR) AS ${identifier(name)}` : identifier(name),
+  );
+  return { fresh: query, values: values.join(", ") };
 }
 
 /** DuckDB needs 18 µs to cast a text to a `DECIMAL` of this size, and less than 1 µs by way of a `HUGEINT`. */
