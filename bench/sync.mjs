@@ -167,7 +167,7 @@ async function measure(segments = 8, megabytes = 60, rounds = 3) {
       const read = {
         bytea: "VARCHAR",
         timestamptz: "TIMESTAMPTZ",
-        hugeint: "BIGNUM",
+        hugeint: "HUGEINT",
         int8: "BIGINT",
         int4: "INTEGER",
         int2: "SMALLINT",

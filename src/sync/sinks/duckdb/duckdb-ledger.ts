@@ -127,7 +127,10 @@ function assertFormat(name: string, format: number): void {
   if (format !== LEDGER_FORMAT) {
     throw new SinkError(`the ledger of ${name} has the format ${format}, and this release supports ${LEDGER_FORMAT}`, {
       code: Code.FailedPrecondition,
-      advice: "Install the release that created it, or a newer one. Nothing was changed.",
+      advice:
+        format < LEDGER_FORMAT
+          ? "Its columns have other types: sync into a new file. Nothing was changed."
+          : "Install the release that created it, or a newer one. Nothing was changed.",
     });
   }
 }
