@@ -199,7 +199,13 @@ it("says what is wrong with files and folders that it cannot use", async () => {
     await connection.run("UPDATE tradewire_sync SET format = 99");
     connection.closeSync();
     db.closeSync();
-    await expect(duckdbSink(path).open(opening(["blocks"]))).rejects.toThrow("has the format 99");
+    const newer = duckdbSink(path);
+    await expect(newer.open(opening(["blocks"]))).rejects.toThrow("has the format 99");
+    await newer.close();
+    await ask("UPDATE tradewire_sync SET format = 1", path);
+    await expect(duckdbSink(path).open(opening(["blocks"]))).rejects.toMatchObject({
+      advice: expect.stringContaining("sync into a new file"),
+    });
 
     await expect(duckdbSink(join(folder, "none", "a")).inspect(signal)).rejects.toMatchObject({ code: 5 });
     const text = join(folder, "text");
