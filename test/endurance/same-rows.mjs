@@ -72,8 +72,13 @@ async function* ofDuckdb(database, from, table, columns) {
   const connection = await instance.connect();
   await connection.run("SET timezone = 'UTC'");
   const types = new Map(tableSchema(table, NEWEST_SCHEMA_VERSION).columns.map(({ name, type }) => [name, type]));
+  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${from}`);
+  const names = new Set(described.getRows().map(([name]) => name));
   const text = columns.map((name) => {
     const type = types.get(name);
+    if (names.has(`${name}_text`)) {
+      return `${name}_text`;
+    }
     return type === "bytea"
       ? `'\\x' || lower(hex(${name}))`
       : type === "bool"
