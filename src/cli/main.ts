@@ -30,9 +30,9 @@ function isWritten(text: string): boolean {
  * since everyone can create the one that Node would use in that of temporary files.
  */
 function enableCompileCache({ XDG_CACHE_HOME = "", HOME = "" }: NodeJS.ProcessEnv): void {
-  const folder = [XDG_CACHE_HOME, join(HOME, ".cache")].find((each) => isAbsolute(each) && existsSync(each));
   const enable: unknown = Reflect.get(module, "enableCompileCache"); // The types are those of Node 20.
-  if (typeof enable === "function" && folder !== undefined) {
-    enable(join(folder, "tradewire"));
+  if (typeof enable === "function") {
+    const folder = [XDG_CACHE_HOME, join(HOME, ".cache")].find((each) => isAbsolute(each) && existsSync(each));
+    folder && enable(join(folder, "tradewire"));
   }
 }

@@ -230,7 +230,7 @@ async function replaceRows(
 /** Compares the rows of a unit in its table with those of a CSV file. */
 async function compareTable(connection: DuckDBConnection, entry: LedgerEntry, plan: ColumnPlan, spooled: SpooledCsv) {
   const columns = await tableColumns(connection, entry.table);
-  const held = `SELECT * FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
   const { fresh, values } = comparedSql(plan, spooled, columns);
-  return countDifferences(connection, `SELECT ${values} FROM (${held})`, fresh);
+  const held = `SELECT ${values} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
+  return countDifferences(connection, held, fresh);
 }
