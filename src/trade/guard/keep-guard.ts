@@ -40,19 +40,19 @@ export async function keepGuard(
     records: services.records,
     lastBlockHeight: services.transactions.lastBlockHeight,
   };
-  const look = async (signed: readonly SignedTransaction[], signal: AbortSignal) => {
+  const look = async (signed: () => readonly SignedTransaction[], signal: AbortSignal) => {
     const startedAt = momentNow();
     return { shown: await lookAtNode(calls, publicKey, signed, signal), startedAt };
   };
 
   await markets.loadNamed(starting);
-  const first = await look([], starting);
+  const first = await look(() => [], starting);
   const ledger = createLedger(policy.mode, first.shown, first.startedAt);
 
   async function lookAgain(signal?: AbortSignal): Promise<void> {
     try {
       await withEnding(LOOK_MS, [closing.signal, signal], async (ending) => {
-        const { shown, startedAt } = await look(ledger.signed(), ending.signal);
+        const { shown, startedAt } = await look(ledger.signed, ending.signal);
         ledger.observe(shown, startedAt);
       });
     } catch (reason) {

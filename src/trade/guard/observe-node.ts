@@ -51,19 +51,20 @@ export interface Look {
 export async function lookAtNode(
   calls: ObservedCalls,
   publicKey: string,
-  signed: readonly SignedTransaction[],
+  signed: () => readonly SignedTransaction[],
   signal: AbortSignal,
 ): Promise<Look> {
   const last = await calls.lastBlockHeight({ signal });
   const { timestamp: coreTime } = await calls.core.getVegaTime({}, { signal });
-  for (const transaction of signed) {
+  for (const transaction of signed()) {
     if (transaction.overSince === undefined && last.height >= transaction.lastBlock) {
       transaction.overSince = coreTime;
     }
   }
   const { timestamp: listedUntil } = await calls.data.getVegaTime({}, { signal });
-  const parts = signed.map((transaction) => ({ transaction, parts: transaction.parts }));
   const orders = await listOrders(calls, publicKey, signal);
+  // After the list: what is signed until here may be in it, and would count twice.
+  const parts = signed().map((transaction) => ({ transaction, parts: transaction.parts }));
   const settled = new Set<UnseenPart>();
   const over = new Set<SignedTransaction>();
   for (const { transaction, parts: waiting } of parts) {

@@ -218,6 +218,36 @@ describe("a look at the node", () => {
     expect(new Set([...first, ...second, ...third]).size).toBe(120);
   });
 
+  it("counts an order once that was signed after it began, and that it lists", async () => {
+    const { client: other, one } = started;
+    using signer = await newSigner();
+    const held: (() => void)[] = [];
+    let isHolding = false;
+    await using client = clientThat(async (name) => {
+      if (name === "LastBlockHeight" && isHolding) {
+        isHolding = false;
+        await new Promise<void>((release) => held.push(release));
+      }
+    });
+    const holdLook = async (): Promise<() => void> => {
+      isHolding = true;
+      await eventually(() => held.length === 1);
+      return held.pop() ?? (() => {});
+    };
+    await using guard = await client.guard({ signer, policy: policyOf() });
+    const releaseFirst = await holdLook();
+    const tx = await client.signCommand(order(10n * one), { signer: guard });
+    await other.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
+    await eventually(async () => (await liveOrders(signer)).length === 1);
+    releaseFirst();
+    const releaseSecond = await holdLook();
+    const beyond = await refusal(guard, order(3n * one));
+    const within = await refusal(guard, order(2n * one));
+    releaseSecond();
+    expect(beyond).toMatchObject({ rule: "maxPosition", value: "13" });
+    expect(within).toBeUndefined();
+  });
+
   it("does not replace what a later one has shown", async () => {
     const { one } = started;
     using signer = await newSigner();
