@@ -2,10 +2,11 @@
 //
 //   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--beside CHECKOUT] [--busy N] [--out FOLDER]
 //
-// `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, for the terminal alone, and
-// `--busy` lets so many programs use a processor meanwhile. Tables go to the terminal; results.json, a plot of each group, and a
-// page with all of them to FOLDER (docs/bench). A group that did not run keeps its results of before. Where nothing is busy beside
-// it, each of our rows runs once more behind its rounds, for a profile. The exit code is 1 where a goal was missed.
+// `npm run bench` builds before. `--beside` measures the build of another checkout in the same rounds, for the terminal alone.
+// `--busy` lets so many programs use a processor meanwhile, and runs only the rows that goals compare. Tables go to the terminal;
+// results.json, a plot of each group, and a page with all of them to FOLDER (docs/bench). A group that did not run keeps its results
+// of before. Where nothing is busy beside it, each of our rows runs once more behind its rounds, for a profile. The exit code is 1
+// where a goal was missed.
 import { fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -121,9 +122,22 @@ function withOthers(rows) {
   return folder === undefined ? rows : rows.flatMap((row) => [row, ...(row.ours ? [otherOf(row)] : [])]);
 }
 
+/** The rows that the goals of a section compare, and its reference. */
+function comparedRows(rows, goals, reference) {
+  const names = new Set([reference]);
+  const noted = (...found) => {
+    names.add(found[0]).add(found[1]);
+    return 1;
+  };
+  for (const { ratio = [] } of goals({ of: (name) => noted(name), ratio: noted })) {
+    noted(...ratio);
+  }
+  return rows.filter(({ name }) => names.has(name));
+}
+
 /** Run a section, and make figures of its runs. */
 async function run({ rows: own, goals = () => [], rounds, scale, cpuScale, ...section }, group) {
-  const rows = withOthers(own);
+  const rows = withOthers(busy.length === 0 ? own : comparedRows(own, goals, section.reference));
   const { runs, absent } = await measure(rows, {
     rounds: Number(values.rounds ?? rounds ?? (values.quick ? 3 : 5)),
     serverCpu: async () => (await ask({})).cpu,

@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { Edition, hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { elementsOf } from "./answer-size.js";
+import { enumNumbers } from "./protobuf-json.js";
 
 /** A message, by the names of its members. */
 export type Members = Record<string, unknown>;
@@ -95,7 +96,7 @@ export function planOf(desc: DescMessage): Plan {
       kind: field.fieldKind,
       scalar: field.scalar ?? ScalarType.INT32,
       mapKey: field.fieldKind === "map" ? field.mapKey : ScalarType.STRING,
-      enums: field.enum && new Map(field.enum.values.map(({ name, number }) => [name, number])),
+      enums: field.enum && enumNumbers(field.enum),
       message: message && (() => planOf(message)),
     };
     fields[field.number] = planned;

@@ -238,15 +238,16 @@ export function enumName(desc: DescEnum, value: number): string {
  * @throws {@link ProtocolError} if a text cannot be the name of an enum value, or there are too many unknown names
  */
 export function encodeUnknownEnumName(value: JsonValue, field: DescField, type: DescEnum): JsonValue {
-  return typeof value === "string" && !namesOf(type).has(value) ? numberOfUnknown(value, field) : value;
+  return typeof value === "string" && !enumNumbers(type).has(value) ? numberOfUnknown(value, field) : value;
 }
 
-const knownNames = new WeakMap<DescEnum, ReadonlySet<string>>();
+const knownNumbers = new WeakMap<DescEnum, ReadonlyMap<string, number>>();
 
-function namesOf(type: DescEnum): ReadonlySet<string> {
-  const names = knownNames.get(type) ?? new Set(type.values.map(({ name }) => name));
-  knownNames.set(type, names);
-  return names;
+/** Returns the numbers of an enum's values by their names. */
+export function enumNumbers(type: DescEnum): ReadonlyMap<string, number> {
+  const numbers = knownNumbers.get(type) ?? new Map(type.values.map(({ name, number }) => [name, number]));
+  knownNumbers.set(type, numbers);
+  return numbers;
 }
 
 /** Returns the name for a number from {@link encodeUnknownEnumName}. */

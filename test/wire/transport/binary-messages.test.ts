@@ -2,14 +2,13 @@
 import { type DescMethodUnary, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { ProtocolError } from "tradewire";
 import { CoreService, CoreStateService, TradingDataService } from "tradewire/api";
-import { type ClosableTransport, createGrpcTransport } from "tradewire/transport";
+import { useAnsweringServer } from "../../support/answering-server.js";
 import { compile, isUnary, serviceOf, unaryMethod } from "../../support/definitions.js";
 import { randomWire } from "../../support/random-wire.js";
-import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
 import { isFull } from "../../support/tier.js";
 
 /** Every kind of field, in the three syntaxes, and the types that protobuf-es represents in a form of its own. */
@@ -55,30 +54,11 @@ const DEFINITIONS = {
     service Service { rpc Get(Answer) returns (Answer); }`,
 };
 
-let server: TestServer;
-let transport: ClosableTransport;
-let answer: Uint8Array = new Uint8Array();
+const received = useAnsweringServer("proto");
 let defined: FileRegistry;
-
 beforeAll(async () => {
-  server = await serveStreams((stream) => {
-    stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.end(envelope(answer));
-  });
-  transport = createGrpcTransport({ url: server.url });
   defined = await compile(DEFINITIONS);
 });
-afterAll(async () => {
-  await transport.close();
-  await server.close();
-});
-
-/** Call a method that is answered with `bytes`. */
-async function received(method: DescMethodUnary, bytes: Uint8Array): Promise<unknown> {
-  answer = bytes;
-  return (await transport.unary(method, undefined, undefined, undefined, {})).message;
-}
 
 /** Check that random answers are read as by protobuf-es. */
 async function assertSame(methods: readonly DescMethodUnary[], numRuns: number): Promise<void> {

@@ -1,12 +1,11 @@
 // Messages in JSON are read as protobuf-es reads them, whatever a server writes.
 import { type DescMethodUnary, fromBinary, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import fc, { type GeneratorValue } from "fast-check";
 import { CoreService, CoreStateService, TradingDataService } from "tradewire/api";
-import { type ClosableTransport, createGrpcTransport } from "tradewire/transport";
+import { useAnsweringServer } from "../../support/answering-server.js";
 import { compile, isUnary, serviceOf, unaryMethod } from "../../support/definitions.js";
 import { randomWire } from "../../support/random-wire.js";
-import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
 import { runs } from "../../support/tier.js";
 
 const DEFINITIONS = {
@@ -65,22 +64,7 @@ function changed(json: JsonValue, draw: GeneratorValue): JsonValue {
 /** What is refused although protobuf-es reads it: numbers that may have lost digits, and texts that no server writes. */
 const REFUSED = /must be a decimal integer|beyond 2\^53|must be the name of an enum value/u;
 
-let server: TestServer;
-let transport: ClosableTransport;
-let answer = "";
-
-beforeAll(async () => {
-  server = await serveStreams((stream) => {
-    stream.respond({ ":status": 200, "content-type": "application/grpc+json" }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.end(envelope(Buffer.from(answer)));
-  });
-  transport = createGrpcTransport({ url: server.url, codec: "json" });
-});
-afterAll(async () => {
-  await transport.close();
-  await server.close();
-});
+const call = useAnsweringServer("json");
 
 type Outcome = { readonly value: unknown } | { readonly refused: string };
 
@@ -99,11 +83,9 @@ async function assertSame(methods: readonly DescMethodUnary[]): Promise<void> {
     fc.asyncProperty(fc.constantFrom(...methods), fc.boolean(), fc.gen(), async (method, isChanged, draw) => {
       const type = method.output;
       const json = toJson(type, fromBinary(type, randomWire(type, draw)));
-      answer = JSON.stringify(isChanged ? changed(json, draw) : json);
+      const answer = JSON.stringify(isChanged ? changed(json, draw) : json);
       const theirs = await outcome(() => fromJson(type, JSON.parse(answer), { ignoreUnknownFields: true }));
-      const ours = await outcome(
-        async () => (await transport.unary(method, undefined, undefined, undefined, {})).message,
-      );
+      const ours = await outcome(() => call(method, Buffer.from(answer)));
       if ("value" in ours) {
         expect(ours).toStrictEqual(theirs);
       } else if ("value" in theirs) {
@@ -115,9 +97,7 @@ async function assertSame(methods: readonly DescMethodUnary[]): Promise<void> {
 }
 
 async function received(text: string): Promise<unknown> {
-  answer = text;
-  const every = unaryMethod(serviceOf(await compile(DEFINITIONS), "every.Service"), "Get");
-  return (await transport.unary(every, undefined, undefined, undefined, {})).message;
+  return call(unaryMethod(serviceOf(await compile(DEFINITIONS), "every.Service"), "Get"), Buffer.from(text));
 }
 
 test("an integer of a million digits is refused at once", async () => {
