@@ -28,9 +28,12 @@ export interface SqlOptions {
   readonly within?: string | undefined;
 }
 
+/** The type of amounts: the widest exact number type that DuckDB, Parquet, Polars, Arrow and Spark all support. */
+export const AMOUNT = "DECIMAL(38,0)";
+
 /**
  * The types of columns. None of them loses a digit: if a database has no exact number as large as `numeric(1000,0)`, or no
- * decimals of any size, the column contains the number as text.
+ * decimals of any size, the column contains the number as text, or another column does: see {@link numberForm}.
  */
 const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]: string } } = {
   postgres: {
@@ -51,9 +54,9 @@ const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]
     int2: "SMALLINT",
     int4: "INTEGER",
     int8: "BIGINT",
-    hugeint: "BIGNUM",
-    numeric: "VARCHAR",
-    "numeric(1000,16)": "VARCHAR",
+    hugeint: AMOUNT,
+    numeric: "DOUBLE",
+    "numeric(1000,16)": "DOUBLE",
     float8: "DOUBLE",
     bool: "BOOLEAN",
     text: "VARCHAR",
@@ -126,9 +129,9 @@ export function createTableSql(schema: TableSchema, dialect: SqlDialect, options
   requireSchema(schema);
   assertObject("options", options);
   const { withoutKey = false, further = [] } = options;
-  const own = schema.columns.map((column) => {
-    const type = columnType(column, dialect, options);
-    return `${column.name} ${type}${dialect !== "clickhouse" && isRequired(column, options) ? " NOT NULL" : ""}`;
+  const own = schema.columns.flatMap((column) => {
+    const rest = dialect !== "clickhouse" && isRequired(column, options) ? " NOT NULL" : "";
+    return storedColumns(column, dialect, options).map(({ name, type }) => `${name} ${type}${rest}`);
   });
   const key = schema.key.join(", ");
   const primaryKey = dialect === "clickhouse" || withoutKey ? [] : [`PRIMARY KEY (${key})`];
@@ -187,18 +190,50 @@ function changeSql(
   dialect: SqlDialect,
   options: SqlOptions,
 ): string[] {
-  const { name, was } = column;
+  const { was } = column;
+  const change = `ALTER TABLE ${placed(table, options)}`;
   if (was !== undefined && before.has(was)) {
-    return [`ALTER TABLE ${placed(table, options)} RENAME COLUMN ${was} TO ${name}`];
+    return [`${change} RENAME COLUMN ${was} TO ${column.name}`];
   }
-  const add = `ALTER TABLE ${placed(table, options)} ADD COLUMN ${name} ${columnType(column, dialect, options)}`;
-  if (dialect === "clickhouse" || !isRequired(column, options)) {
-    return [add];
+  return storedColumns(column, dialect, options).flatMap(({ name, type }) => {
+    const add = `${change} ADD COLUMN ${name} ${type}`;
+    if (dialect === "clickhouse" || !isRequired(column, options)) {
+      return [add];
+    }
+    // DuckDB cannot add a column with a constraint.
+    return dialect === "duckdb" ? [add, `${change} ALTER COLUMN ${name} SET NOT NULL`] : [`${add} NOT NULL`];
+  });
+}
+
+/**
+ * Returns how DuckDB and Parquet store a number that may not fit their other types: as an exact number with up to 38 digits, or as a
+ * `DOUBLE` with the exact text in another column. It depends only on the column, so that it is the same in every file.
+ */
+export function numberForm({ type, anySize }: TableColumn): "amount" | "double and text" | undefined {
+  if (type === "hugeint") {
+    return anySize === true ? "double and text" : "amount";
   }
-  // DuckDB cannot add a column with a constraint.
-  return dialect === "duckdb"
-    ? [add, `ALTER TABLE ${placed(table, options)} ALTER COLUMN ${name} SET NOT NULL`]
-    : [`${add} NOT NULL`];
+  return type === "numeric" || type === "numeric(1000,16)" ? "double and text" : undefined;
+}
+
+/** Returns the name of the column that stores the exact text of a number, such as `price_text`. */
+export function textColumn(name: string): string {
+  return `${name}_text`;
+}
+
+/** Returns the columns that store a column in a database, with their types. */
+export function storedColumns(
+  column: TableColumn,
+  dialect: SqlDialect,
+  options: Pick<SqlOptions, "within" | "addedNullable"> = {},
+): { readonly name: string; readonly type: string }[] {
+  const { name } = column;
+  return dialect === "duckdb" && numberForm(column) === "double and text"
+    ? [
+        { name, type: "DOUBLE" },
+        { name: textColumn(name), type: "VARCHAR" },
+      ]
+    : [{ name, type: columnType(column, dialect, options) }];
 }
 
 function placed(name: string, { within }: Pick<SqlOptions, "within">): string {
@@ -217,36 +252,4 @@ export function columnType(column: TableColumn, dialect: SqlDialect, options: Sq
   const type = column.values === undefined ? TYPES.clickhouse[column.type] : "String";
   const value = isRequired(column, options) ? type : `Nullable(${type})`;
   return column.values === undefined ? value : `LowCardinality(${value})`;
-}
-
-/**
- * Returns the statement that creates a view of a table, or replaces it, in which codes are replaced by the names that the
- * interface has for them: `1` in `trades.aggressor` is `SIDE_BUY`. A number without a name stays as text.
- *
- * @example
- * const schema = tableSchema("trades", 116);
- * await database.query(namedViewSql(schema, schema.columns.map(({ name }) => name), "postgres"));
- */
-export function namedViewSql(
-  { table, columns: known }: TableSchema,
-  columns: readonly string[],
-  dialect: SqlDialect,
-  before = "",
-): string {
-  const codes = new Map(known.flatMap(({ name, code }) => (code === undefined ? [] : [[name, code.names] as const])));
-  const selected = columns.map((column) => {
-    const names = codes.get(column);
-    if (names === undefined) {
-      return `  ${column}`;
-    }
-    const cases = Object.entries(names).map(([number, name]) => `WHEN ${number} THEN '${name}'`);
-    return `  CASE ${column} ${cases.join(" ")} ELSE ${asText(column, dialect)} END AS ${column}`;
-  });
-  return `CREATE OR REPLACE VIEW ${before}${table}_named AS SELECT\n${selected.join(",\n")}\nFROM ${before}${table}`;
-}
-
-function asText(column: string, dialect: SqlDialect): string {
-  return dialect === "clickhouse"
-    ? `toString(${column})`
-    : `CAST(${column} AS ${dialect === "duckdb" ? "VARCHAR" : "text"})`;
 }

@@ -2,7 +2,7 @@ import { codeNames } from "../../../gen/names/codes.js";
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue, invalidTypeError } from "../../base/input/assert.js";
 import { enums, type WireEnum } from "./data/enums.js";
-import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
+import type { ColumnFacts, EnumType, NumberUnit, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";
 
@@ -35,6 +35,10 @@ interface AnyColumn {
   readonly name: string;
   /** The meaning and unit of the values, such as `Price of the trade, in the market's price decimals`. */
   readonly description: string;
+  /** Whose decimals the number has: `1234` with 2 decimals is 12.34. Absent if it is not such a number. */
+  readonly unit?: NumberUnit;
+  /** Whether anyone can set the number to up to 78 digits; other whole numbers of a known network have at most 38. */
+  readonly anySize?: true;
   /** Whether the column may be NULL. */
   readonly nullable: boolean;
   /** The first schema version that has the column. */

@@ -1,6 +1,7 @@
 import { Code } from "../../base/errors/code.js";
 import { quoted } from "../../base/errors/error-text.js";
 import { SinkError } from "../../base/errors/index.js";
+import { numberForm, textColumn } from "../../data/schema/sql.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import {
   columnsEver,
@@ -106,6 +107,13 @@ export function assertAddedCount(table: TableName, count: number): void {
       advice: `At most ${MAX_ADDED} columns can be added. Check the node, or install a newer release, which may know them.`,
     });
   }
+}
+
+/** Lists the columns in which DuckDB and Parquet store the exact texts of the numbers of a table. CSV files do not have them. */
+export function textColumns(table: TableName): string[] {
+  return sinkColumns(table)
+    .filter((column) => numberForm(column) === "double and text")
+    .map(({ name }) => textColumn(name));
 }
 
 /** Returns a name as a quoted SQL identifier. */

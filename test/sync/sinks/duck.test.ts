@@ -265,7 +265,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         const load = sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
         await expect(load).rejects.toThrow('the column "new \\"x\\"" is unknown');
         const cased = sink.load(unitAt("blocks", 2), fetchOf([...blocks, "HEIGHT"], [[...block(11), "y"]]), plainly());
-        await expect(cased).rejects.toThrow("differs from another column only in case");
+        await expect(cased).rejects.toThrow("has the same name as another column");
       },
       { unknownColumns: "fail" },
     );

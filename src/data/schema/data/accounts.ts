@@ -6,7 +6,11 @@ export const balances: TableFacts = {
     account_id: { type: "bytea", description: "Identifier of the account" },
     vega_time: vegaTime,
     tx_hash: txHash,
-    balance: { type: "hugeint", description: "Balance of the account after the block, in the asset's decimals" },
+    balance: {
+      type: "hugeint",
+      unit: "asset",
+      description: "Balance of the account after the block, in the asset's decimals",
+    },
   },
 };
 
@@ -17,22 +21,26 @@ export const margin_levels: TableFacts = {
     timestamp: { type: "timestamptz", description: "Time for which the levels were computed" },
     maintenance_margin: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description: "Margin below which the position is closed out, in the settlement asset's decimals",
     },
     search_level: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description:
         "Margin below which the network moves collateral into the margin account, in the settlement asset's decimals",
     },
     initial_margin: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description: "Margin that the network refills the margin account to, in the settlement asset's decimals",
     },
     collateral_release_level: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description:
         "Margin above which the network returns the excess from the margin account, in the settlement asset's decimals",
@@ -47,6 +55,7 @@ export const margin_levels: TableFacts = {
     },
     order_margin: {
       type: "hugeint",
+      unit: "settlement asset",
       since: 77,
       description: "Margin for open orders in isolated margin mode, in the settlement asset's decimals",
     },
@@ -68,16 +77,18 @@ export const ledger: TableFacts = {
     },
     account_from_id: { type: "bytea", description: "Identifier of the account that was debited" },
     account_to_id: { type: "bytea", description: "Identifier of the account that was credited" },
-    quantity: { type: "hugeint", description: "Amount that was moved, in the asset's decimals" },
+    quantity: { type: "hugeint", unit: "asset", description: "Amount that was moved, in the asset's decimals" },
     tx_hash: txHash,
     vega_time: vegaTime,
     transfer_time: { type: "timestamptz", description: "Time at which the network made the entry" },
     account_from_balance: {
       type: "hugeint",
+      unit: "asset",
       description: "Balance of the debited account after the entry, in the asset's decimals",
     },
     account_to_balance: {
       type: "hugeint",
+      unit: "asset",
       description: "Balance of the credited account after the entry, in the asset's decimals",
     },
     type: {
@@ -101,7 +112,12 @@ export const deposits: TableFacts = {
     status: { type: "deposit_status", description: "Status of the deposit" },
     party_id: { type: "bytea", description: "Public key of the party that receives the deposit" },
     asset: { type: "bytea", description: "Identifier of the asset" },
-    amount: { type: "hugeint", nullable: true, description: "Amount of the deposit, in the asset's decimals" },
+    amount: {
+      type: "hugeint",
+      unit: "asset",
+      nullable: true,
+      description: "Amount of the deposit, in the asset's decimals",
+    },
     foreign_tx_hash: {
       type: "text",
       description: "Hash of the deposit's transaction on the other chain, such as Ethereum",
@@ -121,7 +137,12 @@ export const withdrawals: TableFacts = {
   columns: {
     id: { type: "bytea", description: "Identifier of the withdrawal" },
     party_id: { type: "bytea", description: "Public key of the party that withdraws" },
-    amount: { type: "numeric", nullable: true, description: "Amount of the withdrawal, in the asset's decimals" },
+    amount: {
+      type: "numeric",
+      unit: "asset",
+      nullable: true,
+      description: "Amount of the withdrawal, in the asset's decimals",
+    },
     asset: { type: "bytea", description: "Identifier of the asset" },
     status: { type: "withdrawal_status", description: "Status of the withdrawal" },
     ref: { type: "text", description: "Reference by which the other chain knows the withdrawal" },
@@ -154,7 +175,12 @@ export const rewards: TableFacts = {
       description: "Name of the type of the account that paid the reward, such as ACCOUNT_TYPE_GLOBAL_REWARD",
     },
     epoch_id: { type: "int8", description: "Number of the epoch for which the reward was paid" },
-    amount: { type: "hugeint", nullable: true, description: "Amount of the reward, in the asset's decimals" },
+    amount: {
+      type: "hugeint",
+      unit: "asset",
+      nullable: true,
+      description: "Amount of the reward, in the asset's decimals",
+    },
     percent_of_total: {
       type: "float8",
       nullable: true,

@@ -18,6 +18,9 @@ export type ScalarType =
 /** The name of an enum type of the tables. */
 export type EnumType = keyof typeof enums;
 
+/** Whose decimals a number has: the market's for prices or sizes, an asset's, or those of the market's settlement asset. */
+export type NumberUnit = "price" | "size" | "asset" | "settlement asset";
+
 /** The properties of a column. A column name has the same type in all versions. */
 export interface ColumnFacts {
   readonly type: ScalarType | EnumType;
@@ -25,6 +28,14 @@ export interface ColumnFacts {
   readonly description: string;
   /** The enum of the API that the numbers represent. */
   readonly code?: WireEnum;
+  /** Whose decimals the number has, if it is an integer that represents a decimal number. */
+  readonly unit?: NumberUnit;
+  /**
+   * Whether anyone can set the number to up to 2^256 - 1, which has 78 digits: the network records it as it was sent, even if it rejects
+   * the order, the commitment or the market. Other whole numbers come from balances, from trades, which are paid for, or from sums of
+   * 64-bit sizes.
+   */
+  readonly anySize?: true;
   /** Whether the column may be NULL. */
   readonly nullable?: true;
   /** The first schema version that has the column; 1 by default. */

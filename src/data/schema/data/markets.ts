@@ -88,6 +88,8 @@ export const markets: TableFacts = {
     },
     tick_size: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       since: 94,
       description: "Smallest step of an order's price, in the market's price decimals",
@@ -109,61 +111,84 @@ export const market_data: TableFacts = {
     vega_time: vegaTime,
     seq_num: seqNum,
     market: { type: "bytea", description: "Identifier of the market" },
-    mark_price: { type: "hugeint", nullable: true, description: "Mark price, in the market's price decimals" },
+    mark_price: {
+      type: "hugeint",
+      unit: "price",
+      anySize: true,
+      nullable: true,
+      description: "Mark price, in the market's price decimals",
+    },
     best_bid_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Highest price of the buy orders on the book, in the market's price decimals",
     },
     best_bid_volume: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description: "Volume of the buy orders at the best bid price, in the market's size decimals",
     },
     best_offer_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Lowest price of the sell orders on the book, in the market's price decimals",
     },
     best_offer_volume: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description: "Volume of the sell orders at the best offer price, in the market's size decimals",
     },
     best_static_bid_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Highest price of the buy orders that are not pegged, in the market's price decimals",
     },
     best_static_bid_volume: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description:
         "Volume of the buy orders that are not pegged at the best static bid price, in the market's size decimals",
     },
     best_static_offer_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Lowest price of the sell orders that are not pegged, in the market's price decimals",
     },
     best_static_offer_volume: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description:
         "Volume of the sell orders that are not pegged at the best static offer price, in the market's size decimals",
     },
     mid_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Mean of the best bid and offer prices, in the market's price decimals; 0 without both",
     },
     static_mid_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description: "Mean of the best static bid and offer prices, in the market's price decimals; 0 without both",
     },
     open_interest: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description: "Sum of all long positions on the market, in the market's size decimals",
     },
@@ -179,12 +204,15 @@ export const market_data: TableFacts = {
     },
     indicative_price: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description:
         "Price at which an auction would trade if it ended now, in the market's price decimals; 0 without an auction",
     },
     indicative_volume: {
       type: "hugeint",
+      unit: "size",
       nullable: true,
       description:
         "Volume that an auction would trade if it ended now, in the market's size decimals; 0 without an auction",
@@ -206,11 +234,13 @@ export const market_data: TableFacts = {
     },
     target_stake: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description: "Liquidity that the market aims at, in the settlement asset's decimals",
     },
     supplied_stake: {
       type: "hugeint",
+      unit: "settlement asset",
       nullable: true,
       description: "Liquidity that the providers have committed, in the settlement asset's decimals",
     },
@@ -221,6 +251,7 @@ export const market_data: TableFacts = {
     },
     market_value_proxy: {
       type: "text",
+      unit: "settlement asset",
       nullable: true,
       description: "Estimated value of the market, in the settlement asset's decimals",
     },
@@ -243,6 +274,7 @@ export const market_data: TableFacts = {
     },
     last_traded_price: {
       type: "hugeint",
+      unit: "price",
       nullable: true,
       since: 9,
       description: "Price of the last trade, in the market's price decimals",
@@ -288,6 +320,8 @@ export const liquidity_provisions: TableFacts = {
     market_id: { type: "bytea", nullable: true, description: "Identifier of the market" },
     commitment_amount: {
       type: "hugeint",
+      unit: "settlement asset",
+      anySize: true,
       nullable: true,
       description: "Amount that the provider has committed, in the settlement asset's decimals",
     },

@@ -2,6 +2,7 @@ import { type ColumnFacts, seqNum, syntheticTime, type TableFacts, txHash, vegaT
 
 const peakSize: ColumnFacts = {
   type: "int8",
+  unit: "size",
   nullable: true,
   description:
     "Visible size to which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
@@ -9,6 +10,7 @@ const peakSize: ColumnFacts = {
 
 const minimumVisibleSize: ColumnFacts = {
   type: "int8",
+  unit: "size",
   nullable: true,
   description:
     "Visible size below which an iceberg order is refilled, in the market's size decimals; NULL for other orders",
@@ -21,9 +23,18 @@ export const orders: TableFacts = {
     market_id: { type: "bytea", description: "Identifier of the market" },
     party_id: { type: "bytea", description: "Public key of the party that placed the order" },
     side: { type: "int2", code: "vega.Side", description: "Side of the order" },
-    price: { type: "hugeint", description: "Limit price, in the market's price decimals; 0 for an order without one" },
-    size: { type: "int8", description: "Size of the order, in the market's size decimals" },
-    remaining: { type: "int8", description: "Size that has not traded yet, in the market's size decimals" },
+    price: {
+      type: "hugeint",
+      unit: "price",
+      anySize: true,
+      description: "Limit price, in the market's price decimals; 0 for an order without one",
+    },
+    size: { type: "int8", unit: "size", description: "Size of the order, in the market's size decimals" },
+    remaining: {
+      type: "int8",
+      unit: "size",
+      description: "Size that has not traded yet, in the market's size decimals",
+    },
     time_in_force: { type: "int2", code: "vega.Order.TimeInForce", description: "How long the order stays active" },
     type: { type: "int2", code: "vega.Order.Type", description: "Type of the order" },
     status: { type: "int2", code: "vega.Order.Status", description: "Status of the order after the event" },
@@ -38,6 +49,8 @@ export const orders: TableFacts = {
     batch_id: { type: "int4", description: "Number of the market's auction batch in which the order was placed" },
     pegged_offset: {
       type: "hugeint",
+      unit: "price",
+      anySize: true,
       nullable: true,
       description:
         "Distance of a pegged order's price from its reference, in the market's price decimals; 0 or NULL for other orders",
@@ -71,6 +84,7 @@ export const orders: TableFacts = {
     reduce_only: { type: "bool", description: "Whether the order may only reduce the party's position" },
     reserved_remaining: {
       type: "int8",
+      unit: "size",
       nullable: true,
       since: 2,
       description:
@@ -92,8 +106,8 @@ export const trades: TableFacts = {
     seq_num: seqNum,
     id: { type: "bytea", description: "Identifier of the trade" },
     market_id: { type: "bytea", description: "Identifier of the market" },
-    price: { type: "hugeint", description: "Price of the trade, in the market's price decimals" },
-    size: { type: "int8", description: "Size of the trade, in the market's size decimals" },
+    price: { type: "hugeint", unit: "price", description: "Price of the trade, in the market's price decimals" },
+    size: { type: "int8", unit: "size", description: "Size of the trade, in the market's size decimals" },
     buyer: { type: "bytea", description: "Public key of the party that bought" },
     seller: { type: "bytea", description: "Public key of the party that sold" },
     aggressor: {
@@ -150,7 +164,12 @@ function feesOf(more: Partial<ColumnFacts>, descriptions: Readonly<Record<string
   const columns = ["buyer", "seller"].flatMap((side) =>
     Object.entries(descriptions).map(([name, description]): [string, ColumnFacts] => [
       `${side}_${name}`,
-      { type: "hugeint", ...more, description: `${description.replace("%", side)}, in the asset's decimals` },
+      {
+        type: "hugeint",
+        unit: "asset",
+        ...more,
+        description: `${description.replace("%", side)}, in the asset's decimals`,
+      },
     ]),
   );
   return Object.fromEntries(columns);
@@ -163,57 +182,70 @@ export const positions: TableFacts = {
     party_id: { type: "bytea", description: "Public key of the party that holds the position" },
     open_volume: {
       type: "int8",
+      unit: "size",
       description: "Settled volume of the position, in the market's size decimals; negative if it is short",
     },
     realised_pnl: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Realised profit or loss of settled trades, in the settlement asset's decimals",
     },
     unrealised_pnl: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Unrealised profit or loss of settled trades, in the settlement asset's decimals",
     },
     average_entry_price: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Average entry price of the open volume, in the settlement asset's decimals",
     },
     average_entry_market_price: {
       type: "numeric",
+      unit: "price",
       description: "Average entry price of the open volume, in the market's price decimals",
     },
     loss: {
       type: "numeric",
+      unit: "settlement asset",
       description:
         "Sum of what loss socialisation took from the party, in the settlement asset's decimals, as a negative number",
     },
     adjustment: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Sum of what loss socialisation gave to the party, in the settlement asset's decimals",
     },
     tx_hash: txHash,
     vega_time: vegaTime,
     pending_open_volume: {
       type: "int8",
+      unit: "size",
       description: "Volume including trades not yet settled, in the market's size decimals; negative if it is short",
     },
     pending_realised_pnl: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Realised profit or loss including trades not yet settled, in the settlement asset's decimals",
     },
     pending_unrealised_pnl: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Unrealised profit or loss including trades not yet settled, in the settlement asset's decimals",
     },
     pending_average_entry_price: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Average entry price including trades not yet settled, in the settlement asset's decimals",
     },
     pending_average_entry_market_price: {
       type: "numeric",
+      unit: "price",
       description: "Average entry price including trades not yet settled, in the market's price decimals",
     },
     loss_socialisation_amount: {
       type: "numeric",
+      unit: "settlement asset",
       description: "Sum of the amounts of loss socialisation without their signs, in the settlement asset's decimals",
     },
     distressed_status: {

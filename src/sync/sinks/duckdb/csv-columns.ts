@@ -22,6 +22,7 @@ import {
   type SinkColumn,
   sinkColumns,
   targetOf,
+  textColumns,
 } from "../sink-columns.js";
 
 /** The mapping of a CSV file's columns to those of a sink's table. */
@@ -44,7 +45,7 @@ export type UnknownRules = Pick<SinkOpening, "onUnknown" | "unknownColumns">;
 export function planColumns({ table }: Unit, columns: readonly string[]): ColumnPlan {
   const indexes = new Map<string, number>();
   const added: string[] = [];
-  const taken = new Set([FROM_BLOCK]);
+  const taken = new Set([FROM_BLOCK, ...textColumns(table)]);
   for (const [index, name] of columns.entries()) {
     const target = targetOf(table, name);
     if (target === undefined) {
@@ -66,7 +67,7 @@ export function planColumns({ table }: Unit, columns: readonly string[]): Column
 /**
  * Returns the columns that must be added to a table before the rows of a file can be inserted.
  *
- * @throws {@link SinkError} if a name differs from another one only in case, or there would be too many columns
+ * @throws {@link SinkError} if another column has the name, also in another case, or there would be too many columns
  */
 export function missingColumns({ table, added }: ColumnPlan, existing: readonly string[]): string[] {
   const names = new Set(existing);
@@ -83,7 +84,7 @@ export function missingColumns({ table, added }: ColumnPlan, existing: readonly 
 }
 
 function sameName(table: TableName, name: string): SinkError {
-  return new SinkError(`the column ${quoted(name)} of ${table} differs from another column only in case`, {
+  return new SinkError(`the column ${quoted(name)} of ${table} has the same name as another column, apart from case`, {
     code: Code.Unimplemented,
     advice: "Install a newer release, which may know the column.",
   });

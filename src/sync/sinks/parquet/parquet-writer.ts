@@ -18,7 +18,7 @@ import {
 } from "../duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb, withConnection } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
-import { assertNoTextColumns, comparedSql, typedSql, withoutText } from "../duckdb/number-columns.js";
+import { comparedSql, typedSql, withoutText } from "../duckdb/number-columns.js";
 import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { type FolderLayout, syncFile } from "./parquet-folder.js";
 import { fileExists } from "./pending-changes.js";
@@ -42,7 +42,6 @@ export async function writeUnit(
 ): Promise<LedgerEntry> {
   const csv = await fetch();
   const plan = planColumns(unit, csv.columns);
-  assertNoTextColumns(unit.table, plan.added);
   return await withSpooled(layout.pending, csv, signal, async (spooled) => {
     reportAddedColumns(unit, plan, rules);
     const { table, fromBlock } = unit;
