@@ -10,6 +10,7 @@ import type { CoverageComparison, HistoryMark, Sink, TableRange, TableSummary } 
 import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
 import { type MissingSegment, type NodeHistory, type Segment, segmentEndingAt, type Unit, unitsOf } from "./unit.js";
 import { unitUnavailable } from "./unit-loader.js";
+import { createListedStore } from "./views/store-listed.js";
 
 /** The nodes, the sink, and the part of the history that a plan is made for. */
 export interface PlannerOptions
@@ -100,6 +101,8 @@ export async function runPlanner(
   }
   const { follow, retryContext } = options;
   const source = await openSource(history);
+  const storeListed = createListedStore(options.clients, options.sink, options.tables, retryContext);
+  await storeListed();
   const compare = createComparison(options, history, source);
   const unitAvailability = createAvailability(retryContext.retryForMs);
   const gapAvailability = createAvailability(retryContext.retryForMs);
@@ -145,6 +148,9 @@ export async function runPlanner(
     const state = await source.inspect();
     if (isComparisonDue(plan, state)) {
       plan = await compare(state);
+    }
+    if (plan.kind === "complete") {
+      await storeListed(); // What is new since the beginning.
     }
     if (plan.kind === "complete" && !follow) {
       const { tables, gaps } = plan.found;

@@ -6,6 +6,7 @@ import type { BlockRange } from "../data/history/segments.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { loadZip } from "../data/zip/load-zip.js";
 import type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
+import type { ListedRow, ListedTable } from "./views/listed-records.js";
 
 /** The CSV file of a unit while it arrives. */
 export interface UnitCsv {
@@ -221,6 +222,10 @@ export interface Sink extends AsyncDisposable {
   ): Promise<LoadResult>;
   /** Removes a unit: its rows and its entry in one transaction. Does nothing if the ledger has no such entry. */
   remove(entry: LedgerEntry): Promise<void>;
+  /**
+   * Stores markets, assets or accounts that a node lists, for views: those that are new or have changed. Absent if the sink has no views.
+   */
+  storeListed?(table: ListedTable, rows: readonly ListedRow[]): Promise<void>;
   /** Counts the rows of the table that came with a unit. */
   countRows(entry: LedgerEntry): Promise<bigint>;
   /**

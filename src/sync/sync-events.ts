@@ -33,6 +33,10 @@ export type SyncEvent =
    * history.
    */
   | { readonly kind: "lag"; readonly node: string; readonly lag: DataNodeLag }
+  /**
+   * The markets, assets and accounts that nodes list could not be stored: views lack the decimals and names that no exported row has.
+   */
+  | { readonly kind: "unlisted"; readonly error: TradewireError }
   /** A newer node has sent a column or a value that this release does not know. */
   | { readonly kind: "unknown"; readonly unknown: UnknownPart }
   /**

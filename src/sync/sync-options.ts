@@ -14,6 +14,7 @@ import type { DataNodeLag } from "../data/history/data-node-lag.js";
 import { type ExportRequest, reversedRangeError } from "../data/history/export-request.js";
 import type { ExportOptions, NetworkHistoryExport } from "../data/history/network-history-export.js";
 import type { BlockRange } from "../data/history/segments.js";
+import type { Paging } from "../data/listing/paging.js";
 import { readTable, type TableName, tableNames } from "../data/schema/table-names.js";
 import type { Sink, TableRange, TableSummary } from "./sink.js";
 import type { SyncHooks } from "./sync-events.js";
@@ -24,6 +25,8 @@ export interface SyncClient {
   /** The name of the node in events and errors, such as its URL; "the node" by default. */
   readonly name?: string | undefined;
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
+  /** Lists the records of a method. Without it, views lack the decimals and names that no exported row has. */
+  readonly records?: Paging["records"] | undefined;
   listSegments(options?: { readonly signal?: AbortSignal }): Promise<HistorySegment[]>;
   /**
    * Compares the data node with its core and with the clock. Without it, a data node that has stopped writing goes

@@ -19,7 +19,7 @@ describe("what does not fit is refused, with what to do", () => {
       "--create-indexes applies only to PostgreSQL",
       "Remove the option",
     ],
-    [["--to", "parquet:x", "--named-views"], "--named-views applies only to databases", "Remove the option"],
+    [["--to", "parquet:x", "--views", "all"], "--views applies only to databases", "Remove the option"],
     [["--to", "postgres://h/d?schema=a", "--schema", "b"], 'names the schema "a"', "Use one"],
     [["--to", "duckdb:x", "--interval", "5s"], "--interval needs --follow", "--follow"],
     [["--to", "duckdb:x", "--parallel", "0"], "parallel must be a whole number from 1 to 100 (got 0)", ""],

@@ -90,7 +90,7 @@ describe("tradewire schema --for-sync", () => {
 describe("tradewire sync --to postgres:", () => {
   it("fills a schema of the URL, makes views, and keys after the rows", async () => {
     const url = await server.createDatabase();
-    const more = ["--create-indexes", "after", "--named-views", "-o", "table"];
+    const more = ["--create-indexes", "after", "-o", "table"];
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows from 6 exports, /);
@@ -98,7 +98,7 @@ describe("tradewire sync --to postgres:", () => {
     const keys =
       "SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'p' AND conrelid = 'history.trades'::regclass";
     expect(await ask(url, keys)).toEqual([{ keys: 1 }]);
-    expect(await ask(url, "SELECT count(*)::int AS rows FROM history.trades_named")).toEqual([{ rows: 60 }]);
+    expect(await ask(url, "SELECT count(*)::int AS rows FROM history.trades_v")).toEqual([{ rows: 60 }]);
   });
 
   it("shares the work through a queue, which status shows", async () => {

@@ -4,7 +4,7 @@ import { closestName, quoted } from "../../base/errors/error-text.js";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
-import { choice, flag, flagOf, type OptionValues, text, textList } from "../declarations.js";
+import { choice, flagOf, type OptionValues, text, textList } from "../declarations.js";
 import type { Streams } from "../output.js";
 
 /**
@@ -30,7 +30,7 @@ export const sinkOptions = {
     "create only keys in PostgreSQL or, after the first load, also indexes for common queries (default: query)",
     ["keys", "query"],
   ),
-  namedViews: flag("create views with names instead of codes, such as trades_named"),
+  views: choice("<which>", "create views such as trades_v and candles_1h in a database, or none (default: all)", ["all", "none"]),
 };
 
 export type TargetOptions = OptionValues<typeof targetOptions>;
@@ -129,16 +129,16 @@ export async function targetExists({ kind, place }: SyncTarget): Promise<boolean
  */
 export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
   const { kind, place } = target;
-  const { createIndexes, indexes, namedViews } = options;
+  const { createIndexes, indexes, views } = options;
   if (kind === "postgres") {
     return postgresOf(target, "", options);
   }
   assertPostgresOnly(kind, { indexes, createIndexes });
   if (kind === "duckdb") {
-    return duckdbSink(place, { namedViews });
+    return duckdbSink(place, { views });
   }
-  if (namedViews === true) {
-    throw new RequestError("--named-views applies only to databases, but the target is a folder of files", {
+  if (views !== undefined) {
+    throw new RequestError("--views applies only to databases, but the target is a folder of files", {
       advice: "Remove the option.",
     });
   }
@@ -160,8 +160,8 @@ export function postgresOf(
       advice: "Use --to postgres://user@host/database, or remove the option.",
     });
   }
-  const { createIndexes, namedViews } = options;
-  return postgresSink(place, { schema, createIndexes, namedViews, trustedOwners });
+  const { createIndexes, views } = options;
+  return postgresSink(place, { schema, createIndexes, views, trustedOwners });
 }
 
 function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): SyncTarget {

@@ -186,6 +186,7 @@ function applyEvent(tracker: Tracker, event: SyncEvent): void {
       tracker.activity = { kind: "waiting", report: errors.add(event.error, { at, againMs: event.againMs }) };
       return;
     case "unreachable":
+    case "unlisted":
       errors.add(event.error, { at });
       return;
     case "lag":

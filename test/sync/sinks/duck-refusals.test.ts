@@ -173,7 +173,7 @@ it("reads a DuckDB file that is being read by others, and writes nothing", async
 it("gives names in place of codes in the views", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    const sink = duckdbSink(path, { namedViews: true });
+    const sink = duckdbSink(path);
     await sink.open(opening(["trades"]));
     const rows = [
       rowOf("trades", { seq_num: "1", aggressor: "1", type: "1" }),
@@ -181,7 +181,7 @@ it("gives names in place of codes in the views", async () => {
     ];
     await sink.load(unitAt("trades", 1), fetchOf(columnsOf("trades"), rows), plainly());
     await sink[Symbol.asyncDispose]();
-    expect(await ask("SELECT seq_num, type, _from_block FROM trades_named ORDER BY 1", path)).toEqual([
+    expect(await ask("SELECT seq_num, type, _from_block FROM trades_v ORDER BY 1", path)).toEqual([
       ["1", "TYPE_DEFAULT", "1"],
       ["2", "99", "1"],
     ]);

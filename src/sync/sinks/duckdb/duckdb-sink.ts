@@ -3,6 +3,7 @@ import { assertKnownKeys, assertOneOf, assertText } from "../../../base/input/as
 import { unixMs } from "../../../base/runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
+import { storeListedSql } from "../../views/version-views.js";
 import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
   type ColumnPlan,
@@ -33,16 +34,16 @@ import {
   countDifferences,
   createTable,
   isEntryOf,
-  namedViewSql,
   tableColumns,
   unitClaimedError,
 } from "./duckdb-tables.js";
-import { assertNoTextColumns, comparedSql, typedSql } from "./number-columns.js";
+import { createViews } from "./duckdb-views.js";
+import { comparedSql, typedSql } from "./number-columns.js";
 
 /** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
-  /** Whether to create a view of each table with names in place of codes, such as `trades_named`; false by default. */
-  readonly namedViews?: boolean | undefined;
+  /** Whether to create views such as `trades_v` and `candles_1h`, and macros such as `orders_at`; `all` by default. */
+  readonly views?: "all" | "none" | undefined;
   /** DuckDB's memory limit, in its syntax; `1GiB` by default. The process needs some 300 MiB in addition. */
   readonly memoryLimit?: string | undefined;
 }
@@ -71,11 +72,11 @@ interface Opened {
  * await syncHistory(client, { sink: duckdbSink("history.duckdb") });
  */
 export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink {
-  assertKnownKeys("options", options, { namedViews: true, memoryLimit: true });
-  const { namedViews = false, memoryLimit = MEMORY_LIMIT } = options;
+  assertKnownKeys("options", options, { views: true, memoryLimit: true });
+  const { views = "all", memoryLimit = MEMORY_LIMIT } = options;
   assertText("the path of a DuckDB file", path, "history.duckdb");
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
-  assertOneOf("namedViews", namedViews, [true, false]);
+  assertOneOf("views", views, ["all", "none"]);
   const name = `duckdb:${path}`;
   let state: Opened | undefined;
 
@@ -93,7 +94,6 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     use: (plan: ColumnPlan, spooled: SpooledCsv) => Promise<T>,
   ): Promise<T> => {
     const plan = planColumns(unit, csv.columns);
-    assertNoTextColumns(unit.table, plan.added);
     return await withSpooled(database().folder, csv, signal, (spooled) => use(plan, spooled));
   };
 
@@ -106,9 +106,9 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         await createLedger(connection, name, settings);
         for (const table of settings.tables) {
           await createTable(connection, table);
-          if (namedViews) {
-            await connection.run(namedViewSql(table));
-          }
+        }
+        if (views === "all") {
+          await createViews(connection);
         }
       });
     },
@@ -146,7 +146,13 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
           reportAddedColumns(unit, plan, rules);
-          const load = (connection: DuckDBConnection) => replaceRows(connection, unit, replaced, plan, spooled, rules);
+          const load = async (connection: DuckDBConnection) => {
+            const loaded = await replaceRows(connection, unit, replaced, plan, spooled, rules);
+            if (plan.added.length > 0 && views === "all") {
+              await createViews(connection);
+            }
+            return loaded;
+          };
           const what = `loading ${unitName(unit)}`;
           // A change of the table or of existing rows conflicts with other transactions.
           return replaced.length === 0 && plan.added.length === 0
@@ -169,6 +175,15 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         releaseClaim();
       }
     },
+    ...(views === "all" && {
+      async storeListed(table, rows) {
+        const sql = storeListedSql("duckdb", "", table);
+        const values = [JSON.stringify(rows), new Date(unixMs()).toISOString()];
+        await database().write("storing what a node lists", (connection) =>
+          connection.run(sql, values.slice(0, sql.includes("$2") ? 2 : 1)),
+        );
+      },
+    }),
     async countRows(entry) {
       const query = `SELECT count(*) FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
       return await database().read(`counting ${unitName(entry)}`, async (connection) => {

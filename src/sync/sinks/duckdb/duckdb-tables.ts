@@ -1,11 +1,12 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
+import { storedColumns } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
-import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
-import { literal, type SpooledCsv, unitName } from "./csv-columns.js";
-import { storedColumns, withoutText } from "./number-columns.js";
+import { FROM_BLOCK, identifier, type SinkColumn, sinkColumns } from "../sink-columns.js";
+import { type SpooledCsv, unitName } from "./csv-columns.js";
+import { withoutText } from "./number-columns.js";
 
 /**
  * Creates a table if it does not exist, and adds the columns of this release that it lacks.
@@ -23,7 +24,7 @@ export async function createTable(connection: DuckDBConnection, table: TableName
     return;
   }
   for (const column of sinkColumns(table).filter(({ name }) => !existing.has(name))) {
-    for (const { name, type } of storedColumns(table, column)) {
+    for (const { name, type } of columnsOf(column)) {
       await addColumn(connection, table, name, type);
     }
   }
@@ -31,9 +32,14 @@ export async function createTable(connection: DuckDBConnection, table: TableName
 
 export function newTableSql(table: TableName): string {
   const columns = sinkColumns(table).flatMap((column) =>
-    storedColumns(table, column).map(({ name, type }) => `${name} ${type}${column.nullable ? "" : " NOT NULL"}`),
+    columnsOf(column).map(({ name, type }) => `${name} ${type}${column.nullable ? "" : " NOT NULL"}`),
   );
   return `CREATE TABLE ${table} (\n${[...columns, `${FROM_BLOCK} BIGINT NOT NULL`].map((each) => `  ${each}`).join(",\n")}\n)`;
+}
+
+/** Returns the columns that store a column, with their types. Those of enum values are text. */
+function columnsOf(column: SinkColumn): { readonly name: string; readonly type: string }[] {
+  return column.values === undefined ? storedColumns(column, "duckdb") : [{ name: column.name, type: "VARCHAR" }];
 }
 
 /** Returns the columns of a table that CSV files have. */
@@ -55,21 +61,6 @@ export async function addColumn(
   type = "VARCHAR",
 ): Promise<void> {
   await connection.run(`ALTER TABLE ${table} ADD COLUMN ${identifier(name)} ${type}`);
-}
-
-/**
- * Returns the statement that creates the view of a table with names in place of codes, such as `SIDE_BUY`. An unknown code
- * becomes the text of its number.
- */
-export function namedViewSql(table: TableName): string {
-  const columns = sinkColumns(table).flatMap((column) => {
-    const { name, code } = column;
-    const cases = Object.entries(code?.names ?? {}).map(([number, text]) => `WHEN ${number} THEN ${literal(text)}`);
-    return cases.length === 0
-      ? storedColumns(table, column).map((stored) => stored.name)
-      : `CASE ${name} ${cases.join(" ")} ELSE CAST(${name} AS VARCHAR) END AS ${name}`;
-  });
-  return `CREATE OR REPLACE VIEW ${table}_named AS SELECT ${columns.join(", ")}, ${FROM_BLOCK} FROM ${table}`;
 }
 
 /**

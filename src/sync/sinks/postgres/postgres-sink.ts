@@ -2,8 +2,10 @@ import type { PoolClient } from "pg";
 import { RequestError } from "../../../base/errors/index.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/assert.js";
 import { snapshot } from "../../../base/input/snapshot.js";
+import { unixMs } from "../../../base/runtime/index.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
+import { storeListedSql } from "../../views/version-views.js";
 import { entryOf, type LedgerRow } from "../ledger-entry.js";
 import { FROM_BLOCK } from "../sink-columns.js";
 import { assertTrusted, readCatalog, schemaOid } from "./postgres-catalog.js";
@@ -25,8 +27,8 @@ export interface PostgresSinkOptions {
    * {@link PostgresSink.createIndexes} or the next sync with the default. The first sync is faster without them.
    */
   readonly createIndexes?: "with" | "after" | undefined;
-  /** Whether to create a view of each table with names in place of codes, such as `trades_named`; false by default. */
-  readonly namedViews?: boolean | undefined;
+  /** Whether to create views such as `trades_v` and `candles_1h`, and functions such as `orders_at`; `all` by default. */
+  readonly views?: "all" | "none" | undefined;
   /**
    * Roles that may own the schema, its tables and their triggers. An owner can run code as the sync's role, so a sync is refused
    * if anything belongs to another role. The sync's role and superusers are always trusted.
@@ -88,14 +90,15 @@ interface Opened {
  */
 export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
   options = snapshot(options);
-  assertKnownKeys("options", options, { schema: true, createIndexes: true, namedViews: true, trustedOwners: true });
+  assertKnownKeys("options", options, { schema: true, createIndexes: true, views: true, trustedOwners: true });
   assertOneOf("createIndexes", options.createIndexes, ["with", "after"]);
-  assertOneOf("namedViews", options.namedViews, [true, false]);
+  assertOneOf("views", options.views, ["all", "none"]);
   if (options.trustedOwners !== undefined) {
     assertArray("trustedOwners", options.trustedOwners, "an array of role names");
   }
   const place = parseTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
+  const { views = "all" } = options;
   let state: Opened | undefined;
   let losses = 0;
 
@@ -149,7 +152,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         async (connections) => {
           const { chainId, tables, fromBlock } = how;
           const indexes = options.createIndexes !== "after";
-          const wanted = { ...place, chainId, tables, fromBlock, indexes, namedViews: options.namedViews === true };
+          const wanted = { ...place, chainId, tables, fromBlock, indexes, views: views === "all" };
           const schema = await connections.transaction("creating the tables", {}, async (client) => {
             await createTables(client, wanted);
             return schemaOid(client, place.schema);
@@ -233,6 +236,15 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     countRows: async (entry) =>
       inTransaction(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
+
+    async storeListed(table, rows) {
+      if (views === "all") {
+        const sql = storeListedSql("postgres", `${within}.`, table);
+        const values = [JSON.stringify(rows), new Date(unixMs()).toISOString()];
+        const store = (client: PoolClient) => client.query(sql, values.slice(0, sql.includes("$2") ? 2 : 1));
+        await inTransaction("storing what a node lists", store, undefined);
+      }
+    },
 
     async compareRows(entry, fetch, signal) {
       const compare = (client: PoolClient, { connections }: Opened) =>

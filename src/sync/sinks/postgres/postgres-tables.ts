@@ -1,11 +1,13 @@
 import type { PoolClient } from "pg";
 import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
-import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../../data/schema/sql.js";
+import { columnType, createTableSql, createTypesSql } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
+import { LISTED_TABLES } from "../../views/version-views.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
+import { createViews } from "./postgres-views.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -19,7 +21,7 @@ export interface SchemaPlan {
   readonly fromBlock: bigint | undefined;
   /** Whether to create the primary keys and indexes now. */
   readonly indexes: boolean;
-  readonly namedViews: boolean;
+  readonly views: boolean;
 }
 
 /** The transaction's setting from which rows take the first block of their unit. */
@@ -60,14 +62,8 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   if (wanted.indexes) {
     await createIndexes(client, { number, within }, wanted.tables);
   }
-  if (wanted.namedViews) {
-    const { tables } = await readCatalog(client, number);
-    for (const table of wanted.tables) {
-      const schema = sinkSchema(table);
-      const known = new Set(schema.columns.map(({ name }) => name));
-      const names = [...(tables.get(table)?.keys() ?? [])].map((name) => (known.has(name) ? name : identifier(name)));
-      await client.query(namedViewSql(schema, names, "postgres", `${within}.`));
-    }
+  if (wanted.views) {
+    await createViews(client, { number, within }, await readCatalog(client, number));
   }
 }
 
@@ -150,7 +146,7 @@ export function usedNames(tables: readonly TableName[]): string[] {
     "tradewire_tables",
     "tradewire_history",
     ...tables,
-    ...tables.map((table) => `${table}_named`),
+    ...Object.keys(LISTED_TABLES),
     ...new Set(types),
   ];
 }
@@ -210,7 +206,7 @@ function columnChanges(
     return nullable && !found.nullable ? [`ALTER TABLE ${within}.${table} ALTER COLUMN ${name} DROP NOT NULL`] : [];
   }
   return was !== undefined && there.has(was)
-    ? [`DROP VIEW IF EXISTS ${within}.${table}_named`, `ALTER TABLE ${within}.${table} RENAME COLUMN ${was} TO ${name}`]
+    ? [`ALTER TABLE ${within}.${table} RENAME COLUMN ${was} TO ${name}`]
     : [`ALTER TABLE ${within}.${table} ADD COLUMN ${name} ${columnType(column, "postgres", { within })}`];
 }
 

@@ -1,0 +1,61 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { Code } from "../../../base/errors/code.js";
+import { quoted } from "../../../base/errors/error-text.js";
+import { SinkError } from "../../../base/errors/index.js";
+import { tableNames } from "../../../data/schema/table-names.js";
+import { sinkViews } from "../../views/sink-views.js";
+import { sinkColumns } from "../sink-columns.js";
+import { tableColumns } from "./duckdb-tables.js";
+
+/** The comment of the views that a sync has created, and may replace. */
+const OURS = "created by tradewire";
+
+/**
+ * Creates the views and macros over the tables that exist, or replaces those of another release.
+ *
+ * @throws {@link SinkError} if a table, or a view of someone else, has the name of one; errors of DuckDB
+ */
+export async function createViews(connection: DuckDBConnection): Promise<void> {
+  const tables = new Map<(typeof tableNames)[number], string[]>();
+  for (const table of tableNames) {
+    const columns = await tableColumns(connection, table);
+    const known = new Set(sinkColumns(table).map(({ name }) => name));
+    if (columns.length > 0) {
+      tables.set(
+        table,
+        columns.filter((name) => !known.has(name)),
+      );
+    }
+  }
+  const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables });
+  const others = await readOthers(connection);
+  for (const statement of before) {
+    await connection.run(statement);
+  }
+  for (const { kind, name, create } of parts) {
+    if (others.has(name)) {
+      throw takenError(name);
+    }
+    await connection.run(create);
+    if (kind === "view") {
+      await connection.run(`COMMENT ON VIEW ${name} IS '${OURS}'`);
+    }
+  }
+}
+
+/** Reads the names of tables, and of views that no sync has created. */
+async function readOthers(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
+  const here = "database_name = current_database() AND schema_name = 'main'";
+  const found = await connection.runAndReadAll(
+    `SELECT lower(view_name) FROM duckdb_views() WHERE ${here} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${here}`,
+  );
+  return new Set(found.getRows().map(([name]) => String(name)));
+}
+
+function takenError(name: string): SinkError {
+  return new SinkError(`${quoted(name)} exists but was not created by tradewire sync`, {
+    code: Code.FailedPrecondition,
+    advice: 'Rename it, or sync without views (views: "none", --views none).',
+  });
+}

@@ -1,0 +1,71 @@
+import type { TableName } from "../../data/schema/table-names.js";
+import { candleFunction, marketViews } from "./market-views.js";
+import { helperFunctions, loadedBlocksView, stateFunctions, stateViews } from "./state-views.js";
+import { readableQuery } from "./table-views.js";
+import { listedTablesSql, versionViews } from "./version-views.js";
+import { DUCKDB_MACROS, type TableFunction, type View, type ViewDialect } from "./view-sql.js";
+
+/** What the views are made of: the tables that exist, each with its columns that this release does not know. */
+export interface ViewTables {
+  readonly dialect: ViewDialect;
+  /** The prefix of all names: the schema with a dot, or nothing. */
+  readonly prefix: string;
+  readonly tables: ReadonlyMap<TableName, readonly string[]>;
+}
+
+/** The views and functions of a sink, in the order in which they can be created. */
+export interface SinkViews {
+  /** Creates what the views need, if it does not exist. */
+  readonly before: readonly string[];
+  readonly parts: readonly { readonly kind: "view" | "function"; readonly name: string; readonly create: string }[];
+}
+
+/** Returns the views and functions over the tables of a sink. */
+export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
+  const names = new Set(tables.keys());
+  const readable = [...tables].map(([table, unknown]) => ({
+    name: `${table}_v`,
+    query: readableQuery(dialect, prefix, { table, rows: `${prefix}${table}`, unknown }),
+  }));
+  const functions = [
+    ...(names.has("trades") ? [candleFunction(dialect, prefix)] : []),
+    ...stateFunctions(dialect, prefix, names),
+  ];
+  const view = ({ name, query }: View) => ({
+    kind: "view" as const,
+    name,
+    create: `CREATE ${dialect === "duckdb" ? "OR REPLACE " : ""}VIEW ${prefix}${name} AS ${query}`,
+  });
+  const helpers = helperFunctions(dialect, prefix, names).map((each) => ({ kind: "function" as const, ...each }));
+  return {
+    before: [...listedTablesSql(dialect, prefix), ...(dialect === "duckdb" ? DUCKDB_MACROS : [])],
+    parts: [
+      ...[...versionViews(dialect, prefix, names), loadedBlocksView(prefix)].map(view),
+      ...helpers,
+      ...[...readable, ...stateViews(dialect, prefix, names), ...marketViews(dialect, prefix, names)].map(view),
+      ...functions.map((each) => ({
+        kind: "function" as const,
+        name: each.name,
+        create: functionSql(dialect, prefix, each),
+      })),
+    ],
+  };
+}
+
+function functionSql(
+  dialect: ViewDialect,
+  prefix: string,
+  { name, parameters, returns, query }: TableFunction,
+): string {
+  if (dialect === "duckdb") {
+    const list = parameters.map((each) =>
+      each.byDefault === undefined ? each.name : `${each.name} := ${each.byDefault}`,
+    );
+    return `CREATE OR REPLACE MACRO ${name}(${list.join(", ")}) AS TABLE ${query}`;
+  }
+  const list = parameters.map(
+    (each) => `${each.name} ${each.type}${each.byDefault === undefined ? "" : ` DEFAULT ${each.byDefault}`}`,
+  );
+  // Its names are resolved now, and not by the search path of those who call it.
+  return `CREATE FUNCTION ${prefix}${name}(${list.join(", ")}) RETURNS ${returns} LANGUAGE sql STABLE BEGIN ATOMIC\n${query};\nEND`;
+}
