@@ -33,7 +33,7 @@ export const sections: readonly Section[] = [
       { title: "Load history", pages: docs("exports") },
       {
         title: "Fill tables",
-        pages: docs("sync", "sync-files", "sync-queue"),
+        pages: docs("sync", "queries", "sync-files", "sync-queue"),
       },
       { title: "Trade", pages: docs("transactions", "intents", "leases", "guards") },
       { title: "Watch", pages: docs("live", "state") },

@@ -9,7 +9,7 @@ export interface TrustedSchema {
   readonly schema: string;
   /** Roles that are trusted in addition to the connection's role and superusers. */
   readonly trustedOwners: readonly string[];
-  /** Names of the relations and types to check, if they exist; all objects of the schema by default. */
+  /** Names of the relations, types and functions to check, if they exist; all objects of the schema by default. */
   readonly names?: readonly string[];
 }
 
@@ -41,7 +41,7 @@ const FOREIGN = `
     UNION ALL SELECT 3, t.typname, t.typowner, NULL FROM pg_catalog.pg_type t
       WHERE t.typnamespace = $1::oid AND ($3::text[] IS NULL OR t.typname = ANY ($3::text[]))
     UNION ALL SELECT 4, p.proname, p.proowner, NULL FROM pg_catalog.pg_proc p
-      WHERE p.pronamespace = $1::oid AND $3::text[] IS NULL
+      WHERE p.pronamespace = $1::oid AND ($3::text[] IS NULL OR p.proname = ANY ($3::text[]))
     UNION ALL SELECT 5, c.relname, p.proowner, t.tgname FROM pg_catalog.pg_trigger t
       JOIN relations r ON r.oid = t.tgrelid JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
       JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal

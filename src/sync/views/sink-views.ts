@@ -3,7 +3,7 @@ import { candleFunction, marketViews } from "./market-views.js";
 import { helperFunctions, loadedBlocksView, stateFunctions, stateViews } from "./state-views.js";
 import { readableQuery } from "./table-views.js";
 import { listedTablesSql, versionViews } from "./version-views.js";
-import { DUCKDB_MACROS, type TableFunction, type View, type ViewDialect } from "./view-sql.js";
+import { DUCKDB_MACROS, type HelperFunction, type TableFunction, type View, type ViewDialect } from "./view-sql.js";
 
 /** What the views are made of: the tables that exist, each with its columns that this release does not know. */
 export interface ViewTables {
@@ -36,12 +36,13 @@ export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
     name,
     create: `CREATE ${dialect === "duckdb" ? "OR REPLACE " : ""}VIEW ${prefix}${name} AS ${query}`,
   });
-  const helpers = helperFunctions(dialect, prefix, names).map((each) => ({ kind: "function" as const, ...each }));
+  const helper = (each: HelperFunction) => ({ kind: "function" as const, ...each });
   return {
-    before: [...listedTablesSql(dialect, prefix), ...(dialect === "duckdb" ? DUCKDB_MACROS : [])],
+    before: listedTablesSql(dialect, prefix),
     parts: [
+      ...(dialect === "duckdb" ? DUCKDB_MACROS : []).map(helper),
       ...[...versionViews(dialect, prefix, names), loadedBlocksView(prefix)].map(view),
-      ...helpers,
+      ...helperFunctions(dialect, prefix, names).map(helper),
       ...[...readable, ...stateViews(dialect, prefix, names), ...marketViews(dialect, prefix, names)].map(view),
       ...functions.map((each) => ({
         kind: "function" as const,

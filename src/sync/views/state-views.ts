@@ -6,7 +6,9 @@ import {
   decimalColumns,
   decimalColumnsOf,
   decimalsOf,
+  type HelperFunction,
   listSql,
+  macro,
   nameSql,
   type TableFunction,
   type View,
@@ -156,12 +158,6 @@ function lastRows(
   return `(SELECT * FROM (${last}) AS last_rows WHERE ${where})`;
 }
 
-/** A function that other functions call, with the statement that creates it. */
-export interface HelperFunction {
-  readonly name: string;
-  readonly create: string;
-}
-
 const BLOCK_ERROR = [
   "block ",
   " is not loaded into ",
@@ -186,25 +182,21 @@ function duckdbHelpers(): HelperFunction[] {
   const time = "(SELECT max(vega_time) FROM blocks WHERE height = at_block)";
   const fail = (text: readonly string[], ...values: string[]) =>
     `error(concat(${text.flatMap((part, index) => [`'${part}'`, ...values.slice(index, index + 1)]).join(", ")}))`;
-  const macro = (name: string, parameters: string, value: string) => ({
-    name,
-    create: `CREATE OR REPLACE MACRO ${name}(${parameters}) AS (${value})`,
-  });
   return [
     macro(
       "tradewire_market_id",
       "wanted",
-      "SELECT DISTINCT market_id FROM market_versions WHERE code = wanted OR lower(hex(market_id)) = wanted",
+      "(SELECT DISTINCT market_id FROM market_versions WHERE code = wanted OR lower(hex(market_id)) = wanted)",
     ),
     macro(
       "tradewire_no_gap",
       "wanted, allow_gaps",
-      `SELECT CASE WHEN allow_gaps OR (SELECT count(*) ${of}) < 2 THEN true ELSE ${fail(GAP_ERROR, "wanted")} END`,
+      `(SELECT CASE WHEN allow_gaps OR (SELECT count(*) ${of}) < 2 THEN true ELSE ${fail(GAP_ERROR, "wanted")} END)`,
     ),
     macro(
       "tradewire_block_time",
       "wanted, at_block, allow_gaps",
-      `SELECT CASE WHEN ${isLoaded} AND ${time} IS NOT NULL THEN ${time} ELSE CAST(${fail(BLOCK_ERROR, "at_block", "wanted")} AS TIMESTAMPTZ) END`,
+      `(SELECT CASE WHEN ${isLoaded} AND ${time} IS NOT NULL THEN ${time} ELSE CAST(${fail(BLOCK_ERROR, "at_block", "wanted")} AS TIMESTAMPTZ) END)`,
     ),
   ];
 }

@@ -21,6 +21,17 @@ export interface TableFunction extends View {
   }[];
 }
 
+/** A function that views and other functions call, with the statement that creates it. */
+export interface HelperFunction {
+  readonly name: string;
+  readonly create: string;
+}
+
+/** Returns a macro of DuckDB. */
+export function macro(name: string, parameters: string, value: string): HelperFunction {
+  return { name, create: `CREATE OR REPLACE MACRO ${name}(${parameters}) AS ${value}` };
+}
+
 /** The decimals of numbers, as expressions. */
 export interface Decimals {
   readonly decimals: string;
@@ -103,10 +114,16 @@ function numericSql(text: string): string {
  * The macros of DuckDB that the views use. A quotient of two integers below 2^53 and 10^22 is the nearest `DOUBLE`, and so is what a text is
  * read as; the quotient takes a tenth of the time.
  */
-export const DUCKDB_MACROS: readonly string[] = [
-  `CREATE OR REPLACE MACRO tradewire_padded(value, decimals) AS
-  lpad(ltrim(split_part(value, '.', 1), '-'), CAST(greatest(length(ltrim(split_part(value, '.', 1), '-')), decimals + 1) AS INTEGER), '0')`,
-  `CREATE OR REPLACE MACRO tradewire_decimal_text(value, decimals) AS CASE
+export const DUCKDB_MACROS: readonly HelperFunction[] = [
+  macro(
+    "tradewire_padded",
+    "value, decimals",
+    `lpad(ltrim(split_part(value, '.', 1), '-'), CAST(greatest(length(ltrim(split_part(value, '.', 1), '-')), decimals + 1) AS INTEGER), '0')`,
+  ),
+  macro(
+    "tradewire_decimal_text",
+    "value, decimals",
+    `CASE
   WHEN value IS NULL OR decimals IS NULL THEN NULL
   WHEN NOT regexp_full_match(value, '-?[0-9]+([.][0-9]+)?') THEN value
   WHEN decimals <= 0 THEN concat(value, CASE WHEN regexp_full_match(value, '-?0+') THEN '' ELSE repeat('0', -decimals) END)
@@ -115,12 +132,20 @@ export const DUCKDB_MACROS: readonly string[] = [
     left(tradewire_padded(value, decimals), -decimals), '.', right(tradewire_padded(value, decimals), decimals),
     split_part(value, '.', 2)
   ) END`,
-  `CREATE OR REPLACE MACRO tradewire_decimal(value, decimals) AS
-  coalesce(
+  ),
+  macro(
+    "tradewire_decimal",
+    "value, decimals",
+    `coalesce(
     TRY_CAST(tradewire_decimal_text(value, decimals) AS DOUBLE),
-    CASE WHEN value IS NULL OR decimals IS NULL THEN NULL WHEN starts_with(value, '-') THEN CAST('-Infinity' AS DOUBLE) ELSE CAST('Infinity' AS DOUBLE) END
+    CASE WHEN decimals IS NOT NULL AND regexp_full_match(value, '-?[0-9]+([.][0-9]+)?')
+    THEN CAST(CASE WHEN starts_with(value, '-') THEN '-Infinity' ELSE 'Infinity' END AS DOUBLE) END
   )`,
-  `CREATE OR REPLACE MACRO tradewire_amount(value, decimals, scale) AS
-  CASE WHEN scale IS NOT NULL AND value BETWEEN -9007199254740992 AND 9007199254740992 THEN CAST(value AS DOUBLE) / scale
+  ),
+  macro(
+    "tradewire_amount",
+    "value, decimals, scale",
+    `CASE WHEN scale IS NOT NULL AND value BETWEEN -9007199254740992 AND 9007199254740992 THEN CAST(value AS DOUBLE) / scale
   ELSE tradewire_decimal(CAST(value AS VARCHAR), decimals) END`,
+  ),
 ];

@@ -7,13 +7,13 @@ import { sinkViews } from "../../views/sink-views.js";
 import { sinkColumns } from "../sink-columns.js";
 import { tableColumns } from "./duckdb-tables.js";
 
-/** The comment of the views that a sync has created, and may replace. */
+/** The comment of the views and macros that a sync has created, and may replace. */
 const OURS = "created by tradewire";
 
 /**
  * Creates the views and macros over the tables that exist, or replaces those of another release.
  *
- * @throws {@link SinkError} if a table, or a view of someone else, has the name of one; errors of DuckDB
+ * @throws {@link SinkError} if a table, or a view or macro of someone else, has the name of one; errors of DuckDB
  */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
   const tables = new Map<(typeof tableNames)[number], string[]>();
@@ -37,17 +37,17 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
       throw takenError(name);
     }
     await connection.run(create);
-    if (kind === "view") {
-      await connection.run(`COMMENT ON VIEW ${name} IS '${OURS}'`);
-    }
+    const what = kind === "view" ? "VIEW" : create.includes(" AS TABLE ") ? "MACRO TABLE" : "MACRO";
+    await connection.run(`COMMENT ON ${what} ${name} IS '${OURS}'`);
   }
 }
 
-/** Reads the names of tables, and of views that no sync has created. */
+/** Reads the names of tables, and of views and macros that no sync has created. */
 async function readOthers(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
   const here = "database_name = current_database() AND schema_name = 'main'";
   const found = await connection.runAndReadAll(
     `SELECT lower(view_name) FROM duckdb_views() WHERE ${here} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(function_name) FROM duckdb_functions() WHERE ${here} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
      UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${here}`,
   );
   return new Set(found.getRows().map(([name]) => String(name)));

@@ -37,7 +37,7 @@ export interface PostgresSinkOptions {
 }
 
 /** A sink in PostgreSQL. */
-export interface PostgresSink extends Required<Sink> {
+export interface PostgresSink extends Required<Omit<Sink, "storeListed">>, Pick<Sink, "storeListed"> {
   /**
    * Creates the primary keys and indexes that the opened tables lack, or, after `inspect`, all tables of the schema.
    * This may take a long time, and blocks loads of the table.
@@ -237,14 +237,14 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     countRows: async (entry) =>
       inTransaction(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
 
-    async storeListed(table, rows) {
-      if (views === "all") {
+    ...(views === "all" && {
+      async storeListed(table, rows) {
         const sql = storeListedSql("postgres", `${within}.`, table);
         const values = [JSON.stringify(rows), new Date(unixMs()).toISOString()];
         const store = (client: PoolClient) => client.query(sql, values.slice(0, sql.includes("$2") ? 2 : 1));
         await inTransaction("storing what a node lists", store, undefined);
-      }
-    },
+      },
+    }),
 
     async compareRows(entry, fetch, signal) {
       const compare = (client: PoolClient, { connections }: Opened) =>

@@ -7,7 +7,7 @@ import { LISTED_TABLES } from "../../views/version-views.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
-import { createViews } from "./postgres-views.js";
+import { createViews, viewsScript } from "./postgres-views.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -63,7 +63,7 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
     await createIndexes(client, { number, within }, wanted.tables);
   }
   if (wanted.views) {
-    await createViews(client, { number, within }, await readCatalog(client, number));
+    await createViews(client, { ...wanted, number }, await readCatalog(client, number));
   }
 }
 
@@ -283,6 +283,7 @@ export function syncScript(
       keySql(table, prefix, partitioning === undefined ? [] : [column]),
       unitIndexSql(table, prefix),
     ]),
+    ...viewsScript(tables, prefix),
   ];
 }
 

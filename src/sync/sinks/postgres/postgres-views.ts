@@ -1,12 +1,14 @@
+import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
+import type { TrustedSchema } from "../../../base/postgres.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import { type SinkViews, sinkViews } from "../../views/sink-views.js";
 import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
-import type { Catalog } from "./postgres-catalog.js";
+import { assertTrusted, type Catalog } from "./postgres-catalog.js";
 
 /** How the comment of each view and function begins that a sync has created, and may drop. */
 const OURS = "created by tradewire ";
@@ -31,15 +33,16 @@ const USED = "2BP01";
  * Creates the views and functions over the tables of a schema. Those of another release are replaced; if they are up to date, nothing is
  * locked.
  *
- * @throws {@link SinkError} if something of someone else has the name of one, or uses one that must be replaced
+ * @throws {@link SinkError} if something of someone else has the name of one, or uses one that must be replaced, or if another role owns one
  */
 export async function createViews(
   client: PoolClient,
-  schema: { readonly number: string; readonly within: string },
+  schema: TrustedSchema & { readonly number: string; readonly within: string },
   catalog: Catalog,
 ): Promise<void> {
-  const { before, parts } = viewsOf(schema.within, catalog);
-  const mark = `${OURS}${await digestOf(client, parts)}`;
+  const tables = viewedTables(catalog);
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix: `${schema.within}.`, tables });
+  const mark = markOf(tables);
   const { rows } = await client.query<Found>(FOUND, [schema.number]);
   const isOurs = ({ comment }: Found) => comment?.startsWith(OURS) === true;
   const names = new Set(parts.map(({ name }) => name));
@@ -50,6 +53,7 @@ export async function createViews(
       advice: 'Rename it, use another schema, or sync without views (views: "none", --views none).',
     });
   }
+  await assertTrusted(client, schema.number, { ...schema, names: [...names] });
   const ours = rows.filter(isOurs);
   if (ours.length === parts.length && ours.every(({ comment }) => comment === mark)) {
     return;
@@ -58,13 +62,28 @@ export async function createViews(
   for (const statement of before) {
     await client.query(statement);
   }
-  for (const { kind, name, create } of parts) {
-    await client.query(create);
-    await client.query(`COMMENT ON ${kind.toUpperCase()} ${schema.within}.${name} IS '${mark}'`);
+  for (const statement of partsSql(parts, `${schema.within}.`, mark)) {
+    await client.query(statement);
   }
 }
 
-function viewsOf(within: string, { tables }: Catalog): SinkViews {
+/** Returns the statements that create the views and functions over new tables. A sync then finds them up to date. */
+export function viewsScript(tables: readonly TableName[], prefix: string): string[] {
+  const inOrder = tableNames.filter((table) => tables.includes(table));
+  const viewed = new Map(inOrder.map((table): [TableName, string[]] => [table, []]));
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewed });
+  return [...before, ...partsSql(parts, prefix, markOf(viewed))];
+}
+
+function partsSql(parts: SinkViews["parts"], prefix: string, mark: string): string[] {
+  return parts.flatMap(({ kind, name, create }) => [
+    create,
+    `COMMENT ON ${kind.toUpperCase()} ${prefix}${name} IS '${mark}'`,
+  ]);
+}
+
+/** Returns the tables of a sync, with the columns that this release does not know. */
+function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
   const found = tableNames.flatMap((table): [TableName, string[]][] => {
     const columns = tables.get(table);
     if (columns === undefined || !columns.has(FROM_BLOCK)) {
@@ -73,16 +92,14 @@ function viewsOf(within: string, { tables }: Catalog): SinkViews {
     const known = new Set([...sinkColumns(table).map(({ name }) => name), FROM_BLOCK]);
     return [[table, [...columns.keys()].filter((name) => !known.has(name))]];
   });
-  return sinkViews({ dialect: "postgres", prefix: `${within}.`, tables: new Map(found) });
+  return new Map(found);
 }
 
-async function digestOf(client: PoolClient, parts: SinkViews["parts"]): Promise<string> {
+/** Returns the comment of views over tables: it does not depend on the schema, and changes with their definitions. */
+function markOf(tables: ReadonlyMap<TableName, readonly string[]>): string {
+  const { parts } = sinkViews({ dialect: "postgres", prefix: "", tables });
   const text = parts.map(({ create }) => create).join(";\n");
-  const { rows } = await client.query<{ digest: string }>(
-    "SELECT encode(sha256(convert_to($1, 'UTF8')), 'hex') AS digest",
-    [text],
-  );
-  return rows[0]?.digest ?? "";
+  return `${OURS}${createHash("sha256").update(text).digest("hex")}`;
 }
 
 /** Drops views and functions of a sync, all at once, as they use each other. */
