@@ -87,7 +87,7 @@ try {
     const date = new Date().toISOString();
     const facts = { about, date, quick: values.quick, load, busy: busy.length, machine: machine() };
     await write(busy.length === 0 ? name : `${name}-busy`, {
-      title: busy.length === 0 ? title : `${title}, beside ${busy.length} busy programs`,
+      title: busy.length === 0 ? title : `${title}, with ${busy.length} busy programs`,
       ...facts,
       profiled: profiles.length > 0,
       sections: done.map(({ rows, ...section }) => ({ ...section, rows: rows.filter(({ other }) => !other) })),

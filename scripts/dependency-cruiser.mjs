@@ -32,7 +32,7 @@ const innerModulesOfCommand = {
     "sync-options",
     "sinks/duckdb/duckdb-tables",
     "sinks/postgres/postgres-tables",
-    "sinks/sink-columns",
+    "sink-columns",
   ],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
   "trade/transaction": [

@@ -8,7 +8,7 @@ const FLAT_MIB = 64;
 
 export const title = "Growth";
 export const about =
-  "Calls at once and exports, in steps: where a unit costs more than 1.5 times what it costs in the step before, the cost has this ratio beside it. What each of many clients and streams takes is the resident memory after a garbage collection, and beside it the heap, which differs less between runs.";
+  "Calls at once and exports, in steps: where a unit costs more than 1.5 times what it costs in the step before, the cost has this ratio next to it. What each of many clients and streams takes is the resident memory after a garbage collection, and next to it the heap, which differs less between runs.";
 
 /** The sections: calls, exports, and what is kept. */
 export async function* sections({ quick, open }) {

@@ -87,7 +87,7 @@ export function page(results) {
       "",
       about,
       "",
-      `${date.slice(0, 10)}${quick ? ", a quick run" : ""}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB; ${machine.system}; Node ${machine.node}; ${busy > 0 ? `${busy} busy programs` : "nothing else"} started beside it, load before it ${(load ?? 0).toFixed(1)}.`,
+      `${date.slice(0, 10)}${quick ? ", a quick run" : ""}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB; ${machine.system}; Node ${machine.node}; ${busy > 0 ? `${busy} busy programs` : "nothing else"} started with it, load before it ${(load ?? 0).toFixed(1)}.`,
       "",
       `![${title}](${name}.svg)`,
       "",

@@ -22,7 +22,7 @@ export function speedLine(results: Results): string {
     `exports ${rangeOf(results, "export", "gRPC")} and ${rangeOf(results, "export", "REST")}`,
     `small calls ${rangeOf(results, "calls", "gRPC")} and ${rangeOf(results, "calls", "REST")}`,
   ];
-  return `**Speed** relative to the fastest other library for Node, which is named (higher is better; [${date}](docs/bench/README.md)${busy}): ${ratios.join("; ")}.`;
+  return `**Speed** is relative to the fastest other library for Node, which is named; higher is better. [Measured](docs/bench/README.md) on ${date}${busy}: ${ratios.join("; ")}.`;
 }
 
 /** Returns the ratios of rates to those of the fastest library, and the library that came nearest. */

@@ -37,12 +37,12 @@ export type {
   TableSummary,
   UnitCsv,
 } from "./sink.js";
+export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sink-columns.js";
 export { type DuckdbSinkOptions, duckdbSink } from "./sinks/duckdb/duckdb-sink.js";
 export { type Compacted, type CompactOptions, compactParquet } from "./sinks/parquet/compact-parquet.js";
 export { type ParquetSinkOptions, parquetSink } from "./sinks/parquet/parquet-sink.js";
 export { type PostgresSink, type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
 export type { PostgresPool } from "./sinks/postgres/postgres-target.js";
-export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sinks/sink-columns.js";
 export { syncHistory } from "./sync.js";
 export type { SyncEvent, SyncHooks } from "./sync-events.js";
 export type { FailedUnit, SyncClient, SyncOptions, SyncSummary, Verified } from "./sync-options.js";

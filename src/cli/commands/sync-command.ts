@@ -19,9 +19,9 @@ import {
   type SyncSummary,
   syncHistory,
 } from "../../sync/index.js";
+import { sinkSchema } from "../../sync/sink-columns.js";
 import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-tables.js";
 import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
-import { sinkSchema } from "../../sync/sinks/sink-columns.js";
 import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";

@@ -7,7 +7,7 @@ import { encodeCsv } from "../../data/csv/encode-csv.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { type ColumnType, type TableColumn, tableSchema } from "../../data/schema/table-schema.js";
 import type { FetchUnit, Sink, SinkOpening } from "../sink.js";
-import { targetOf } from "../sinks/sink-columns.js";
+import { targetOf } from "../sink-columns.js";
 import type { LedgerEntry, Measures, Unit } from "../unit.js";
 
 /** A file of a unit. */

@@ -1,6 +1,6 @@
 import { codeNames } from "../../../gen/names/codes.js";
 import type { TableName } from "../../data/schema/table-names.js";
-import { sinkColumns } from "../sinks/sink-columns.js";
+import { sinkColumns } from "../sink-columns.js";
 import { readableQuery } from "./table-views.js";
 import {
   decimalColumns,

@@ -1,7 +1,7 @@
 import { numberForm, textColumn } from "../../data/schema/sql.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { TableColumn } from "../../data/schema/table-schema.js";
-import { FROM_BLOCK, identifier, sinkColumns } from "../sinks/sink-columns.js";
+import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { decimalColumnsOf, decimalsOf, hexSql, nameSql, type ViewColumn, type ViewDialect } from "./view-sql.js";
 
 /** The columns of a table that name the market, the asset and the account of its rows. */

@@ -13,7 +13,6 @@ import { reportUnknown, type UnknownPart } from "../../../data/archive/typed-row
 import type { TableName } from "../../../data/schema/table-names.js";
 import { expectedValue } from "../../../data/schema/typed-row.js";
 import type { SinkOpening, UnitCsv } from "../../sink.js";
-import type { Measures, Unit } from "../../unit.js";
 import {
   assertAddable,
   assertAddedCount,
@@ -23,7 +22,8 @@ import {
   sinkColumns,
   targetOf,
   textColumns,
-} from "../sink-columns.js";
+} from "../../sink-columns.js";
+import type { Measures, Unit } from "../../unit.js";
 
 /** The mapping of a CSV file's columns to those of a sink's table. */
 export interface ColumnPlan {
@@ -226,7 +226,7 @@ const CASTS: { readonly [type: string]: string } = {
 };
 
 /** Returns the type of a value, which is text if it is a number of any size. */
-export function duckdbType(column: SinkColumn | undefined): string {
+function duckdbType(column: SinkColumn | undefined): string {
   return column?.type === "bytea" ? "BLOB" : (CASTS[column?.type ?? ""] ?? "VARCHAR");
 }
 

@@ -2,9 +2,9 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { assertKnownKeys, assertOneOf, assertText } from "../../../base/input/assert.js";
 import { unixMs } from "../../../base/runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
+import { FROM_BLOCK, identifier } from "../../sink-columns.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { storeListedSql } from "../../views/version-views.js";
-import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
   type ColumnPlan,
   missingColumns,

@@ -3,8 +3,8 @@ import { Code } from "../../../base/errors/code.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { storedColumns } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
+import { FROM_BLOCK, identifier, type SinkColumn, sinkColumns } from "../../sink-columns.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
-import { FROM_BLOCK, identifier, type SinkColumn, sinkColumns } from "../sink-columns.js";
 import { type SpooledCsv, unitName } from "./csv-columns.js";
 import { withoutText } from "./number-columns.js";
 

@@ -3,8 +3,8 @@ import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { tableNames } from "../../../data/schema/table-names.js";
+import { sinkColumns } from "../../sink-columns.js";
 import { sinkViews } from "../../views/sink-views.js";
-import { sinkColumns } from "../sink-columns.js";
 import { tableColumns } from "./duckdb-tables.js";
 
 /** The comment of the views and macros that a sync has created, and may replace. */

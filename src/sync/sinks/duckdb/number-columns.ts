@@ -1,6 +1,6 @@
 import { AMOUNT, numberForm, textColumn } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
-import { identifier, sinkColumns, sinkSchema, textColumns } from "../sink-columns.js";
+import { identifier, sinkColumns, sinkSchema, textColumns } from "../../sink-columns.js";
 import { type ColumnPlan, literal, rowsSql, type SpooledCsv } from "./csv-columns.js";
 
 /** Returns the columns of a table or a file without its text columns, which CSV files do not have. */

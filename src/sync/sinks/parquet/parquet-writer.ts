@@ -4,6 +4,7 @@ import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { temporaryName } from "../../../base/file/temporary-files.js";
 import { unixMs } from "../../../base/runtime/index.js";
 import type { FetchUnit, SinkOpening } from "../../sink.js";
+import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import {
   fileLiteral,
@@ -19,7 +20,6 @@ import {
 import { inDuckdb, loadDuckdb, withConnection } from "../duckdb/duckdb-package.js";
 import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
 import { comparedSql, typedSql, withoutText } from "../duckdb/number-columns.js";
-import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { type FolderLayout, syncFile } from "./parquet-folder.js";
 import { fileExists } from "./pending-changes.js";
 

@@ -3,7 +3,7 @@ import type { Pool, PoolConfig } from "pg";
 import { quoted } from "../../../base/errors/error-text.js";
 import { RequestError } from "../../../base/errors/index.js";
 import { invalidValueError } from "../../../base/input/assert.js";
-import { identifier } from "../sink-columns.js";
+import { identifier } from "../../sink-columns.js";
 
 /** A PostgreSQL database, and a schema in it. */
 export interface Target {

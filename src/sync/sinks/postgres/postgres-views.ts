@@ -6,8 +6,8 @@ import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
+import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
 import { type SinkViews, sinkViews } from "../../views/sink-views.js";
-import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { assertTrusted, type Catalog } from "./postgres-catalog.js";
 
 /** How the comment of each view and function begins that a sync has created, and may drop. */

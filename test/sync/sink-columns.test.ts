@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { createTableSql, schemaVersions, tableNames, tableSchema } from "tradewire";
 import { FROM_BLOCK, SinkError, sinkColumns, targetOf } from "tradewire/sync";
-import { assertAddable, identifier, sinkSchema } from "../../../src/sync/sinks/sink-columns.js";
+import { assertAddable, identifier, sinkSchema } from "../../src/sync/sink-columns.js";
 
 describe("the columns of a sink's table", () => {
   it("are those of the newest version first, in their order", () => {

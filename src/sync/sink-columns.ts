@@ -1,8 +1,8 @@
-import { Code } from "../../base/errors/code.js";
-import { quoted } from "../../base/errors/error-text.js";
-import { SinkError } from "../../base/errors/index.js";
-import { numberForm, textColumn } from "../../data/schema/sql.js";
-import type { TableName } from "../../data/schema/table-names.js";
+import { Code } from "../base/errors/code.js";
+import { quoted } from "../base/errors/error-text.js";
+import { SinkError } from "../base/errors/index.js";
+import { numberForm, textColumn } from "../data/schema/sql.js";
+import type { TableName } from "../data/schema/table-names.js";
 import {
   columnsEver,
   FIRST_SCHEMA_VERSION,
@@ -10,7 +10,7 @@ import {
   type TableColumn,
   type TableSchema,
   tableSchema,
-} from "../../data/schema/table-schema.js";
+} from "../data/schema/table-schema.js";
 
 /** A column of a sink's table. It is nullable if some schema version lacks it or allows NULL. */
 export type SinkColumn = TableColumn;
