@@ -14,6 +14,8 @@ export type ListedRecords = Readonly<Record<ListedTable, AsyncIterable<readonly 
 
 /** The maximum number of records that are read of each kind: more than any network has. */
 const MAX_RECORDS = 10_000_000;
+/** The maximum length of a text. */
+const MAX_TEXT = 1000;
 /** The number of records that are stored at a time. */
 const BATCH = 5000;
 
@@ -85,9 +87,9 @@ async function* batches<T>(
 ): AsyncGenerator<ListedRow[]> {
   let batch: ListedRow[] = [];
   for await (const { node } of records) {
-    const row = rowOf(node);
-    if (Object.entries(row).every(([name, value]) => isStorable(name, value))) {
-      batch.push(row);
+    const row = Object.entries(rowOf(node)).map(([name, value]) => [name, readable(value)] as const);
+    if (row.every(([name, value]) => isStorable(name, value))) {
+      batch.push(Object.fromEntries(row));
     }
     if (batch.length === BATCH) {
       yield batch;
@@ -95,6 +97,11 @@ async function* batches<T>(
     }
   }
   yield batch;
+}
+
+/** Returns a text without what PostgreSQL cannot store: NUL, and halves of characters. */
+function readable(value: string | number | null): string | number | null {
+  return typeof value === "string" ? value.slice(0, MAX_TEXT).replaceAll("\0", "").toWellFormed() : value;
 }
 
 function isStorable(name: string, value: string | number | null): boolean {

@@ -115,7 +115,8 @@ function bookFunction(dialect: ViewDialect, prefix: string, upTo: string): Table
   return {
     name: "book_at",
     parameters: [{ name: "of_market", type: "text" }, AT, GAPS],
-    returns: "TABLE (market text, side text, price numeric, volume numeric, orders bigint, includes_amms boolean)",
+    returns:
+      "TABLE (market text, side text, price numeric, volume numeric, orders bigint, includes_amm_curves boolean)",
     query: bookQuery(dialect, prefix, rows),
   };
 }
@@ -129,7 +130,7 @@ function bookQuery(dialect: ViewDialect, prefix: string, rows: string): string {
   );
   const volume = listSql(decimalColumns(dialect, "volume", "t.volume", decimalsOf("size")));
   const level = dialect === "duckdb" ? "market_id, side, price, price_text" : "market_id, side, price";
-  return `SELECT m.code AS market, ${sideAndPrice.join(", ")}, ${volume}, t.orders, false AS includes_amms
+  return `SELECT m.code AS market, ${sideAndPrice.join(", ")}, ${volume}, t.orders, false AS includes_amm_curves
 FROM (
   SELECT ${level}, sum(remaining + coalesce(reserved_remaining, 0)) AS volume, count(*) AS orders FROM ${rows} AS live GROUP BY ${level}
 ) AS t

@@ -75,7 +75,10 @@ export function storeListedSql(dialect: ViewDialect, prefix: string, table: List
   const newest = hasTime
     ? ` AND l.valid_from = (SELECT max(v.valid_from) FROM ${prefix}${table} AS v WHERE v.${id} = n.${id})`
     : "";
-  const same = fields.map(([name]) => `l.${name} IS NOT DISTINCT FROM n.${name}`).join(" AND ");
+  // IS NOT DISTINCT FROM cannot use an index.
+  const same = fields
+    .map(([name]) => `l.${name} ${name === id ? "=" : "IS NOT DISTINCT FROM"} n.${name}`)
+    .join(" AND ");
   return `INSERT INTO ${prefix}${table} (${names.join(", ")})
 SELECT ${names.map((name) => `n.${name}`).join(", ")} FROM (SELECT ${values.join(", ")} FROM ${rows}) AS n
 WHERE n.${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${prefix}${table} AS l WHERE ${same}${newest})

@@ -203,7 +203,7 @@ describe.each(DATABASES)("the views of $database", ({ text, ask }) => {
     ask(async (query) => {
       for (const { height, book } of states) {
         const levels = await query(
-          `SELECT side, price${text}, volume${text}, orders, includes_amms FROM book_at('${openMarket}', ${height})`,
+          `SELECT side, price${text}, volume${text}, orders, includes_amm_curves FROM book_at('${openMarket}', ${height})`,
         );
         expect(
           lines(levels.map(([side, price, volume, orders]) => [side, units(price), units(volume), orders])),
