@@ -50,16 +50,16 @@ export interface AccountKey {
 }
 
 /**
- * Returns the identifier of an account: the SHA-256 hash of `OWNER ASSET MARKET TYPE`. The type is its
- * {@link AccountType} name, such as `GENERAL`. Without a market, the two spaces are adjacent.
+ * Returns the identifier of an account: the SHA-256 hash of its asset, its owner, its market and the name of its type (v0.78,
+ * `deterministicIDFromAccount` in datanode/sqlstore/accounts.go).
  *
  * @example accountId({ owner: party, asset, marketId: "", type: AccountType.GENERAL })
  */
-export function accountId(key: AccountKey): string {
-  return createHash("sha256").update(accountName(key)).digest("hex");
+export function accountId({ owner, asset, marketId, type }: AccountKey): string {
+  return createHash("sha256").update(`${asset}${owner}${marketId}ACCOUNT_TYPE_${AccountType[type]}`).digest("hex");
 }
 
-/** Returns the text that {@link accountId} hashes. */
+/** Returns what tells an account from others. */
 export function accountName({ owner, asset, marketId, type }: AccountKey): string {
   return `${owner} ${asset} ${marketId} ${AccountType[type]}`;
 }

@@ -54,10 +54,11 @@ export async function listedRecords(
       ? batches(records(listAccounts, {}, options), ({ owner, asset, marketId, type }) => {
           const name = AccountType[type] ?? String(type);
           return {
-            account_id: createHash("sha256").update(`${owner} ${asset} ${marketId} ${name}`).digest("hex"),
+            // v0.78, `deterministicIDFromAccount` in datanode/sqlstore/accounts.go.
+            account_id: createHash("sha256").update(`${asset}${owner}${marketId}ACCOUNT_TYPE_${name}`).digest("hex"),
             party: owner,
             asset_id: asset,
-            market_id: marketId,
+            market_id: marketId === "" ? null : marketId,
             type: `ACCOUNT_TYPE_${name}`,
           };
         })
@@ -106,7 +107,7 @@ function readable(value: string | number | null): string | number | null {
 
 function isStorable(name: string, value: string | number | null): boolean {
   if (name.endsWith("_id")) {
-    return value === null || /^(?:[0-9a-f]{2}){0,64}$/u.test(String(value));
+    return value === null || /^(?:[0-9a-f]{2}){1,64}$/u.test(String(value));
   }
   return typeof value !== "number" || (Number.isInteger(value) && Math.abs(value) < 2 ** 31);
 }

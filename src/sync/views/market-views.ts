@@ -1,4 +1,3 @@
-import type { TableName } from "../../data/schema/table-names.js";
 import { completeColumns, GAPS, lastPositions } from "./state-views.js";
 import {
   type Decimals,
@@ -9,6 +8,7 @@ import {
   type TableFunction,
   type View,
   type ViewDialect,
+  type ViewedTables,
 } from "./view-sql.js";
 
 /** The views of candles, by the ends of their names. */
@@ -36,17 +36,18 @@ const FEES = {
  * `trades_candle_1_minute` in its migrations).
  */
 export function candleFunction(dialect: ViewDialect, prefix: string): TableFunction {
+  const [width, gaps] = dialect === "duckdb" ? ["width", GAPS.name] : ["$1", "$2"];
   return {
     name: "candles",
     parameters: [{ name: "width", type: "interval" }, GAPS],
     returns:
       "TABLE (market text, market_id text, start timestamptz, open numeric, high numeric, low numeric, close numeric, volume numeric, notional numeric, trades bigint)",
-    query: candlesQuery(dialect, prefix, "width", `(SELECT ${prefix}tradewire_no_gap('trades', allow_gaps))`),
+    query: candlesQuery(dialect, prefix, width, `(SELECT ${prefix}tradewire_no_gap('trades', ${gaps}))`),
   };
 }
 
 /** Returns the views of candles, of fees, of positions by party, and of the open interest. */
-export function marketViews(dialect: ViewDialect, prefix: string, tables: ReadonlySet<TableName>): View[] {
+export function marketViews(dialect: ViewDialect, prefix: string, tables: ViewedTables): View[] {
   const candles = Object.entries(INTERVALS).map(([name, width]) => ({
     name: `candles_${name}`,
     query: `SELECT c.*, ${completeColumns(prefix, "trades").join(", ")}\nFROM (${candlesQuery(dialect, prefix, `INTERVAL '${width}'`, "true")}) AS c`,

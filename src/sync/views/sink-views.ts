@@ -1,16 +1,22 @@
-import type { TableName } from "../../data/schema/table-names.js";
 import { candleFunction, marketViews } from "./market-views.js";
 import { helperFunctions, loadedBlocksView, stateFunctions, stateViews } from "./state-views.js";
 import { readableQuery } from "./table-views.js";
 import { listedTablesSql, versionViews } from "./version-views.js";
-import { DUCKDB_MACROS, type HelperFunction, type TableFunction, type View, type ViewDialect } from "./view-sql.js";
+import {
+  DUCKDB_MACROS,
+  type HelperFunction,
+  type TableFunction,
+  type View,
+  type ViewDialect,
+  type ViewedTables,
+} from "./view-sql.js";
 
 /** What the views are made of: the tables that exist, each with its columns that this release does not know. */
 export interface ViewTables {
   readonly dialect: ViewDialect;
   /** The prefix of all names: the schema with a dot, or nothing. */
   readonly prefix: string;
-  readonly tables: ReadonlyMap<TableName, readonly string[]>;
+  readonly tables: ViewedTables;
 }
 
 /** The views and functions of a sink, in the order in which they can be created. */
@@ -22,14 +28,13 @@ export interface SinkViews {
 
 /** Returns the views and functions over the tables of a sink. */
 export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
-  const names = new Set(tables.keys());
   const readable = [...tables].map(([table, unknown]) => ({
     name: `${table}_v`,
     query: readableQuery(dialect, prefix, { table, rows: `${prefix}${table}`, unknown }),
   }));
   const functions = [
-    ...(names.has("trades") ? [candleFunction(dialect, prefix)] : []),
-    ...stateFunctions(dialect, prefix, names),
+    ...(tables.has("trades") ? [candleFunction(dialect, prefix)] : []),
+    ...stateFunctions(dialect, prefix, tables),
   ];
   const view = ({ name, query }: View) => ({
     kind: "view" as const,
@@ -41,9 +46,9 @@ export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
     before: listedTablesSql(dialect, prefix),
     parts: [
       ...(dialect === "duckdb" ? DUCKDB_MACROS : []).map(helper),
-      ...[...versionViews(dialect, prefix, names), loadedBlocksView(prefix)].map(view),
-      ...helperFunctions(dialect, prefix, names).map(helper),
-      ...[...readable, ...stateViews(dialect, prefix, names), ...marketViews(dialect, prefix, names)].map(view),
+      ...[...versionViews(dialect, prefix, tables), loadedBlocksView(prefix)].map(view),
+      ...helperFunctions(dialect, prefix, tables).map(helper),
+      ...[...readable, ...stateViews(dialect, prefix, tables), ...marketViews(dialect, prefix, tables)].map(view),
       ...functions.map((each) => ({
         kind: "function" as const,
         name: each.name,

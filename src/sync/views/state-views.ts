@@ -13,6 +13,7 @@ import {
   type TableFunction,
   type View,
   type ViewDialect,
+  type ViewedTables,
 } from "./view-sql.js";
 
 /** What a row of a table is the state of, and by which columns its last row is found. */
@@ -49,13 +50,14 @@ function codesOf(wanted: readonly string[]): string {
  * Returns the views of what the last loaded rows say, such as `orders_now`. Each row has the blocks for which its table is complete: those
  * after the last gap.
  */
-export function stateViews(dialect: ViewDialect, prefix: string, tables: ReadonlySet<TableName>): View[] {
+export function stateViews(dialect: ViewDialect, prefix: string, tables: ViewedTables): View[] {
   return Object.entries(STATES)
     .filter(([, { table }]) => tables.has(table))
     .map(([name, state]) => {
+      const { table } = state;
       const rows = lastRows(dialect, prefix, state);
-      const further = completeColumns(prefix, state.table);
-      return { name: `${name}_now`, query: readableQuery(dialect, prefix, { table: state.table, rows, further }) };
+      const source = { table, rows, unknown: tables.get(table), further: completeColumns(prefix, table) };
+      return { name: `${name}_now`, query: readableQuery(dialect, prefix, source) };
     });
 }
 
@@ -86,35 +88,41 @@ GROUP BY table_name, run`,
  * Returns the functions of the state at a block, such as `orders_at(1000)`. They fail if the block is not loaded, or if blocks between the first
  * loaded one and the block are missing, unless gaps are allowed.
  */
-export function stateFunctions(dialect: ViewDialect, prefix: string, tables: ReadonlySet<TableName>): TableFunction[] {
+export function stateFunctions(dialect: ViewDialect, prefix: string, tables: ViewedTables): TableFunction[] {
   if (!tables.has("blocks")) {
     return []; // Only this table has the times of blocks.
   }
-  const upTo = (table: TableName) =>
-    `vega_time <= (SELECT ${prefix}tradewire_block_time('${table}', at_block, allow_gaps))`;
+  const upTo = (table: TableName, at: string, gaps: string) =>
+    `vega_time <= (SELECT ${prefix}tradewire_block_time('${table}', ${at}, ${gaps}))`;
+  // By their numbers, parameters of PostgreSQL cannot be taken for columns.
+  const isDuckdb = dialect === "duckdb";
   const functions = AT_BLOCK.flatMap((name): TableFunction[] => {
     const state = STATES[name];
     if (state === undefined || !tables.has(state.table)) {
       return [];
     }
-    const rows = lastRows(dialect, prefix, state, upTo(state.table));
-    const query = readableQuery(dialect, prefix, { table: state.table, rows });
+    const { table } = state;
+    const [at, gaps] = isDuckdb ? [AT.name, GAPS.name] : ["$1", "$2"];
+    const rows = lastRows(dialect, prefix, state, upTo(table, at, gaps));
+    const query = readableQuery(dialect, prefix, { table, rows, unknown: tables.get(table) });
     return [{ name: `${name}_at`, parameters: [AT, GAPS], returns: `SETOF ${prefix}${state.table}_v`, query }];
   });
-  return tables.has("orders") ? [...functions, bookFunction(dialect, prefix, upTo("orders"))] : functions;
+  const [market, at, gaps] = isDuckdb ? [MARKET.name, AT.name, GAPS.name] : ["$1", "$2", "$3"];
+  const book = `market_id = (SELECT ${prefix}tradewire_market_id(${market})) AND ${upTo("orders", at, gaps)}`;
+  return tables.has("orders") ? [...functions, bookFunction(dialect, prefix, book)] : functions;
 }
 
+const MARKET = { name: "of_market", type: "text" } as const;
 const AT = { name: "at_block", type: "bigint" } as const;
 export const GAPS = { name: "allow_gaps", type: "boolean", byDefault: "false" } as const;
 
 /** The order book of a market, by its code or identifier. The curves of AMMs are not part of it: no table has them. */
-function bookFunction(dialect: ViewDialect, prefix: string, upTo: string): TableFunction {
+function bookFunction(dialect: ViewDialect, prefix: string, where: string): TableFunction {
   const state: State = { ...ORDERS, where: `status IN (${codesOf(["STATUS_ACTIVE"])})` };
-  const ofMarket = `market_id = (SELECT ${prefix}tradewire_market_id(of_market))`;
-  const rows = lastRows(dialect, prefix, state, `${ofMarket} AND ${upTo}`);
+  const rows = lastRows(dialect, prefix, state, where);
   return {
     name: "book_at",
-    parameters: [{ name: "of_market", type: "text" }, AT, GAPS],
+    parameters: [MARKET, AT, GAPS],
     returns:
       "TABLE (market text, side text, price numeric, volume numeric, orders bigint, includes_amm_curves boolean)",
     query: bookQuery(dialect, prefix, rows),
@@ -167,11 +175,7 @@ const BLOCK_ERROR = [
 const GAP_ERROR = ["blocks are missing in ", ": see loaded_blocks, or pass allow_gaps"] as const;
 
 /** Returns what the functions call. */
-export function helperFunctions(
-  dialect: ViewDialect,
-  prefix: string,
-  tables: ReadonlySet<TableName>,
-): HelperFunction[] {
+export function helperFunctions(dialect: ViewDialect, prefix: string, tables: ViewedTables): HelperFunction[] {
   const helpers = dialect === "duckdb" ? duckdbHelpers() : postgresHelpers(prefix);
   return helpers.filter(({ name }) => name !== "tradewire_block_time" || tables.has("blocks"));
 }
@@ -187,7 +191,7 @@ function duckdbHelpers(): HelperFunction[] {
     macro(
       "tradewire_market_id",
       "wanted",
-      "(SELECT DISTINCT market_id FROM market_versions WHERE code = wanted OR lower(hex(market_id)) = wanted)",
+      "coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted))",
     ),
     macro(
       "tradewire_no_gap",
@@ -216,7 +220,10 @@ function postgresHelpers(prefix: string): HelperFunction[] {
       "wanted text",
       "bytea",
       `LANGUAGE sql BEGIN ATOMIC
-SELECT (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted OR encode(v.market_id, 'hex') = wanted);
+SELECT coalesce(
+  (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE encode(v.market_id, 'hex') = lower(wanted)),
+  (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted)
+);
 END`,
     ),
     create(

@@ -37,6 +37,7 @@ export function createListedStore(
     if (sink.storeListed === undefined || monotonicMs() - storedAt < EVERY_MS) {
       return;
     }
+    storedAt = monotonicMs();
     let failure: TradewireError | undefined;
     for (const { records } of clients) {
       if (records === undefined) {
@@ -44,7 +45,6 @@ export function createListedStore(
       }
       try {
         await store(records);
-        storedAt = monotonicMs();
         return;
       } catch (reason) {
         throwIfAborted(signal);

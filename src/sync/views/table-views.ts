@@ -27,6 +27,9 @@ const OWNERS: { readonly [table in TableName]?: Owners } = {
   ledger: { account: "account_from_id" },
 };
 
+/** The names of columns that some views add. */
+const RESERVED = ["complete_from", "complete_to"];
+
 /** The names of the columns that are joined to a row. */
 const JOINED = ["market", "asset", "party", "account_type"] as const;
 
@@ -36,7 +39,7 @@ export interface ViewSource {
   /** The relation with the rows, in SQL. */
   readonly rows: string;
   /** Columns of the table that this release does not know. */
-  readonly unknown?: readonly string[];
+  readonly unknown?: readonly string[] | undefined;
   /** Further columns of the view. */
   readonly further?: readonly string[];
 }
@@ -55,7 +58,9 @@ export function readableQuery(
   const taken = new Set(columns.map(({ name }) => name));
   const joined = joinedColumns(table, owners).filter(({ name }) => !taken.has(name));
   const all = [...columns, ...joined].map(({ name, value }) => (value === `t.${name}` ? value : `${value} AS ${name}`));
-  const list = [...all, ...unknown.map((name) => `t.${identifier(name)}`), ...further].map((each) => `  ${each}`);
+  const names = new Set([...columns, ...joined].map(({ name }) => name).concat(RESERVED));
+  const more = unknown.filter((name) => !names.has(name.toLowerCase())).map((name) => `t.${identifier(name)}`);
+  const list = [...all, ...more, ...further].map((each) => `  ${each}`);
   return `SELECT\n${list.join(",\n")}\n${[`FROM ${rows} AS t`, ...joinsSql(prefix, owners)].join("\n")}`;
 }
 

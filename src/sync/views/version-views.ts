@@ -1,6 +1,5 @@
-import type { TableName } from "../../data/schema/table-names.js";
 import type { ListedTable } from "./listed-records.js";
-import { hexSql, type View, type ViewDialect } from "./view-sql.js";
+import { hexSql, type View, type ViewDialect, type ViewedTables } from "./view-sql.js";
 
 /** The largest number of decimals, and the smallest, that a view applies. The network allows fewer. */
 const MAX_DECIMALS = 100;
@@ -97,7 +96,7 @@ const ASSETS = [
  * exported rows of `markets`, or from the nodes' listing for markets without one, and `asset_versions` from the listing. The first
  * version is valid for all blocks before the second one.
  */
-export function versionViews(dialect: ViewDialect, prefix: string, tables: ReadonlySet<TableName>): View[] {
+export function versionViews(dialect: ViewDialect, prefix: string, tables: ViewedTables): View[] {
   const exported = tables.has("markets") ? [exportedMarkets(dialect, prefix)] : [];
   const isExported = tables.has("markets")
     ? ` WHERE NOT EXISTS (SELECT 1 FROM ${prefix}markets AS t WHERE t.id = l.market_id)`

@@ -1,8 +1,12 @@
 import { numberForm, textColumn } from "../../data/schema/sql.js";
+import type { TableName } from "../../data/schema/table-names.js";
 import type { TableColumn } from "../../data/schema/table-schema.js";
 
 /** The database of the views. */
 export type ViewDialect = "duckdb" | "postgres";
+
+/** The tables that views are made of, each with its columns that this release does not know. */
+export type ViewedTables = ReadonlyMap<TableName, readonly string[]>;
 
 /** A view, by its name, and the query that it stands for. */
 export interface View {

@@ -173,7 +173,7 @@ it("reads a DuckDB file that is being read by others, and writes nothing", async
 it("gives names in place of codes in the views", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    const sink = duckdbSink(path);
+    const sink = duckdbSink(path, { views: "all" });
     await sink.open(opening(["trades"]));
     const rows = [
       rowOf("trades", { seq_num: "1", aggressor: "1", type: "1" }),

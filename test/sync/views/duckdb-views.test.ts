@@ -35,7 +35,7 @@ const amounts = fc.oneof(
 it("the views of DuckDB have the nearest number and its exact text, with any decimals", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    await using sink = duckdbSink(path);
+    await using sink = duckdbSink(path, { views: "all" });
     await sink.open(opening(["blocks"]));
     await sink.close();
     await withDuckdb(path, async (query) => {
@@ -82,12 +82,12 @@ it("the views of DuckDB are left out if they are not wanted, and replace nothing
     await connection.run("CREATE MACRO candles(x) AS TABLE SELECT x AS mine");
     connection.closeSync();
     instance.closeSync();
-    const sink = duckdbSink(path);
+    const sink = duckdbSink(path, { views: "all" });
     await expect(sink.open(opening(["trades"]))).rejects.toThrow(
       '"candles" exists but was not created by tradewire sync',
     );
     await sink.close();
-    const plain = duckdbSink(path, { views: "none" });
+    const plain = duckdbSink(path);
     await plain.open(opening(["trades"]));
     await plain.close();
     expect(await ask("SELECT view_name FROM duckdb_views() WHERE NOT internal", path)).toEqual([]);
@@ -98,7 +98,7 @@ it("the views of DuckDB are left out if they are not wanted, and replace nothing
 it("the views of DuckDB have the columns that a newer node sends", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    const sink = duckdbSink(path);
+    const sink = duckdbSink(path, { views: "all" });
     await sink.open(opening(["blocks"]));
     const fetch = fetchOf([...columnsOf("blocks"), 'new "x"'], [[...rowOf("blocks", {}), "y"]]);
     await sink.load(unitAt("blocks", 1), fetch, plainly());

@@ -64,7 +64,10 @@ beforeAll(async () => {
       states.push(await nodeState());
     }
   }
-  for (const sink of [duckdbSink(join(folder, "views.duckdb")), postgresSink(server.url)]) {
+  for (const sink of [
+    duckdbSink(join(folder, "views.duckdb"), { views: "all" }),
+    postgresSink(server.url, { views: "all" }),
+  ]) {
     await syncHistory(client, { sink });
   }
 });

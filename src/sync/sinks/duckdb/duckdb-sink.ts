@@ -42,7 +42,7 @@ import { comparedSql, typedSql } from "./number-columns.js";
 
 /** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
-  /** Whether to create views such as `trades_v` and `candles_1h`, and macros such as `orders_at`; `all` by default. */
+  /** Whether to create views such as `trades_v` and `candles_1h`, and macros such as `orders_at`; `none` by default. */
   readonly views?: "all" | "none" | undefined;
   /** DuckDB's memory limit, in its syntax; `1GiB` by default. The process needs some 300 MiB in addition. */
   readonly memoryLimit?: string | undefined;
@@ -73,7 +73,7 @@ interface Opened {
  */
 export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink {
   assertKnownKeys("options", options, { views: true, memoryLimit: true });
-  const { views = "all", memoryLimit = MEMORY_LIMIT } = options;
+  const { views = "none", memoryLimit = MEMORY_LIMIT } = options;
   assertText("the path of a DuckDB file", path, "history.duckdb");
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   assertOneOf("views", views, ["all", "none"]);

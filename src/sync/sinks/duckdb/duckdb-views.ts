@@ -2,8 +2,8 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
-import { tableNames } from "../../../data/schema/table-names.js";
-import { sinkColumns } from "../../sink-columns.js";
+import { type TableName, tableNames } from "../../../data/schema/table-names.js";
+import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
 import { sinkViews } from "../../views/sink-views.js";
 import { tableColumns } from "./duckdb-tables.js";
 
@@ -16,11 +16,12 @@ const OURS = "created by tradewire";
  * @throws {@link SinkError} if a table, or a view or macro of someone else, has the name of one; errors of DuckDB
  */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
-  const tables = new Map<(typeof tableNames)[number], string[]>();
+  const tables = new Map<TableName, string[]>();
   for (const table of tableNames) {
     const columns = await tableColumns(connection, table);
     const known = new Set(sinkColumns(table).map(({ name }) => name));
-    if (columns.length > 0) {
+    // Others belong to someone else, or to another release.
+    if ([...known].every((name) => columns.includes(name)) && (await isOfSync(connection, table))) {
       tables.set(
         table,
         columns.filter((name) => !known.has(name)),
@@ -40,6 +41,13 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
     const what = kind === "view" ? "VIEW" : create.includes(" AS TABLE ") ? "MACRO TABLE" : "MACRO";
     await connection.run(`COMMENT ON ${what} ${name} IS '${OURS}'`);
   }
+}
+
+async function isOfSync(connection: DuckDBConnection, table: TableName): Promise<boolean> {
+  const found = await connection.runAndReadAll(
+    `SELECT 1 FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' AND column_name = '${FROM_BLOCK}'`,
+  );
+  return found.currentRowCount > 0;
 }
 
 /** Reads the names of tables, and of views and macros that no sync has created. */

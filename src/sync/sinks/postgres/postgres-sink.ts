@@ -27,7 +27,7 @@ export interface PostgresSinkOptions {
    * {@link PostgresSink.createIndexes} or the next sync with the default. The first sync is faster without them.
    */
   readonly createIndexes?: "with" | "after" | undefined;
-  /** Whether to create views such as `trades_v` and `candles_1h`, and functions such as `orders_at`; `all` by default. */
+  /** Whether to create views such as `trades_v` and `candles_1h`, and functions such as `orders_at`; `none` by default. */
   readonly views?: "all" | "none" | undefined;
   /**
    * Roles that may own the schema, its tables and their triggers. An owner can run code as the sync's role, so a sync is refused
@@ -98,7 +98,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
   }
   const place = parseTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
-  const { views = "all" } = options;
+  const { views = "none" } = options;
   let state: Opened | undefined;
   let losses = 0;
 

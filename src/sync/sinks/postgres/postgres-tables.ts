@@ -7,7 +7,7 @@ import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../../sink-
 import { LISTED_TABLES } from "../../views/version-views.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
-import { createViews, viewsScript } from "./postgres-views.js";
+import { createViews } from "./postgres-views.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -283,7 +283,6 @@ export function syncScript(
       keySql(table, prefix, partitioning === undefined ? [] : [column]),
       unitIndexSql(table, prefix),
     ]),
-    ...viewsScript(tables, prefix),
   ];
 }
 

@@ -6,25 +6,31 @@ import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
-import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
+import { FROM_BLOCK, identifier, sinkColumns } from "../../sink-columns.js";
 import { type SinkViews, sinkViews } from "../../views/sink-views.js";
 import { assertTrusted, type Catalog } from "./postgres-catalog.js";
 
-/** How the comment of each view and function begins that a sync has created, and may drop. */
-const OURS = "created by tradewire ";
+/** The comment of each view and function that a sync has created, and may drop: with the digest of all of them. */
+const OURS = /^created by tradewire [0-9a-f]{64}$/u;
 
 /** A view or a function of the schema, with its comment. */
 interface Found {
   readonly kind: "view" | "function" | "other";
   readonly name: string;
   readonly comment: string | null;
+  /** Whether it belongs to the sync's role, or to a trusted one. */
+  readonly trusted: boolean;
 }
 
 const FOUND = `
-  SELECT CASE WHEN c.relkind = 'v' THEN 'view' ELSE 'other' END AS kind, c.relname AS name, obj_description(c.oid, 'pg_class') AS comment
-  FROM pg_class c WHERE c.relnamespace = $1::oid
-  UNION ALL
-  SELECT 'function', p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc p WHERE p.pronamespace = $1::oid`;
+  SELECT kind, name, comment, owner = current_user OR owner = ANY ($2::text[]) AS trusted FROM (
+    SELECT CASE WHEN c.relkind = 'v' THEN 'view' ELSE 'other' END AS kind, c.relname AS name, pg_get_userbyid(c.relowner) AS owner,
+      obj_description(c.oid, 'pg_class') AS comment
+    FROM pg_class c WHERE c.relnamespace = $1::oid
+    UNION ALL
+    SELECT 'function', p.proname, pg_get_userbyid(p.proowner), obj_description(p.oid, 'pg_proc')
+    FROM pg_proc p WHERE p.pronamespace = $1::oid
+  ) AS found`;
 
 /** SQLSTATE of an object that cannot be dropped because another one uses it. */
 const USED = "2BP01";
@@ -43,9 +49,10 @@ export async function createViews(
   const tables = viewedTables(catalog);
   const { before, parts } = sinkViews({ dialect: "postgres", prefix: `${schema.within}.`, tables });
   const mark = markOf(tables);
-  const { rows } = await client.query<Found>(FOUND, [schema.number]);
-  const isOurs = ({ comment }: Found) => comment?.startsWith(OURS) === true;
   const names = new Set(parts.map(({ name }) => name));
+  await assertTrusted(client, schema.number, { ...schema, names: [...names] });
+  const { rows } = await client.query<Found>(FOUND, [schema.number, schema.trustedOwners]);
+  const isOurs = ({ comment, trusted }: Found) => trusted && OURS.test(comment ?? "");
   const taken = rows.find((found) => names.has(found.name) && !isOurs(found));
   if (taken !== undefined) {
     throw new SinkError(`${quoted(taken.name)} exists but was not created by tradewire sync`, {
@@ -53,7 +60,6 @@ export async function createViews(
       advice: 'Rename it, use another schema, or sync without views (views: "none", --views none).',
     });
   }
-  await assertTrusted(client, schema.number, { ...schema, names: [...names] });
   const ours = rows.filter(isOurs);
   if (ours.length === parts.length && ours.every(({ comment }) => comment === mark)) {
     return;
@@ -67,14 +73,6 @@ export async function createViews(
   }
 }
 
-/** Returns the statements that create the views and functions over new tables. A sync then finds them up to date. */
-export function viewsScript(tables: readonly TableName[], prefix: string): string[] {
-  const inOrder = tableNames.filter((table) => tables.includes(table));
-  const viewed = new Map(inOrder.map((table): [TableName, string[]] => [table, []]));
-  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewed });
-  return [...before, ...partsSql(parts, prefix, markOf(viewed))];
-}
-
 function partsSql(parts: SinkViews["parts"], prefix: string, mark: string): string[] {
   return parts.flatMap(({ kind, name, create }) => [
     create,
@@ -86,10 +84,10 @@ function partsSql(parts: SinkViews["parts"], prefix: string, mark: string): stri
 function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
   const found = tableNames.flatMap((table): [TableName, string[]][] => {
     const columns = tables.get(table);
-    if (columns === undefined || !columns.has(FROM_BLOCK)) {
-      return [];
-    }
     const known = new Set([...sinkColumns(table).map(({ name }) => name), FROM_BLOCK]);
+    if (columns === undefined || [...known].some((name) => !columns.has(name))) {
+      return []; // There is none, it belongs to someone else, or it is the table of another release.
+    }
     return [[table, [...columns.keys()].filter((name) => !known.has(name))]];
   });
   return new Map(found);
@@ -99,7 +97,7 @@ function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
 function markOf(tables: ReadonlyMap<TableName, readonly string[]>): string {
   const { parts } = sinkViews({ dialect: "postgres", prefix: "", tables });
   const text = parts.map(({ create }) => create).join(";\n");
-  return `${OURS}${createHash("sha256").update(text).digest("hex")}`;
+  return `created by tradewire ${createHash("sha256").update(text).digest("hex")}`;
 }
 
 /** Drops views and functions of a sync, all at once, as they use each other. */
@@ -107,7 +105,7 @@ async function dropViews(client: PoolClient, within: string, ours: readonly Foun
   const list = (kind: Found["kind"]) =>
     ours
       .filter((found) => found.kind === kind)
-      .map(({ name }) => `${within}.${name}`)
+      .map(({ name }) => `${within}.${identifier(name)}`)
       .join(", ");
   try {
     for (const kind of ["function", "view"] as const) {

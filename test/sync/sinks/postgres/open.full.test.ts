@@ -17,7 +17,7 @@ afterAll(async () => {
 describe("opening a schema of PostgreSQL", () => {
   it("makes all tables, once, however many open it at the same time", async () => {
     const url = await server.createDatabase();
-    const sinks = [1, 2, 3, 4].map(() => postgresSink(url, { schema: 'ma"in' }));
+    const sinks = [1, 2, 3, 4].map(() => postgresSink(url, { schema: 'ma"in', views: "all" }));
     await Promise.all(sinks.map((sink) => sink.open(openingOf({ tables: tableNames }))));
     await withClient(url, async (client) => {
       const { rows } = await client.query(
@@ -172,7 +172,7 @@ describe("opening a schema of PostgreSQL", () => {
           { type: "99", aggressor: null, _from_block: "1" },
         ]);
       },
-      { opening: { tables: ["trades"] } },
+      { views: "all", opening: { tables: ["trades"] } },
     );
   });
 });

@@ -16,7 +16,11 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function open(url: string, opening: Partial<SinkOpening> = {}, options: PostgresSinkOptions = {}): Promise<void> {
+async function open(
+  url: string,
+  opening: Partial<SinkOpening> = {},
+  options: PostgresSinkOptions = { views: "all" },
+): Promise<void> {
   await using sink = postgresSink(url, options);
   await sink.open(openingOf(opening));
 }
@@ -78,5 +82,50 @@ it("a view of another role that pretends to be of a sync is refused", async () =
       };
       await expect(open(url)).rejects.toMatchObject(refused);
     });
+  });
+});
+
+it("no name of a view is run, and a view of another role stays, whatever its comment says", async () => {
+  const url = await server.createDatabase();
+  await withClient(url, async (admin) => {
+    await admin.query("CREATE ROLE eve LOGIN; GRANT ALL ON SCHEMA public TO eve");
+    const mark = `created by tradewire ${"0".repeat(64)}`;
+    const name = '"a; ALTER ROLE eve SUPERUSER; --"';
+    await withClient(url.replace("postgres@", "eve@"), (eve) =>
+      eve.query(`CREATE VIEW ${name} AS SELECT 1 AS x; COMMENT ON VIEW ${name} IS '${mark}'`),
+    );
+    await admin.query(
+      `CREATE VIEW "b; DROP TABLE x; --" AS SELECT 2 AS x; COMMENT ON VIEW "b; DROP TABLE x; --" IS '${mark}'`,
+    );
+    await open(url);
+    expect((await admin.query(`SELECT * FROM ${name}`)).rows).toEqual([{ x: 1 }]);
+    expect((await admin.query("SELECT rolsuper FROM pg_roles WHERE rolname = 'eve'")).rows).toEqual([
+      { rolsuper: false },
+    ]);
+  });
+});
+
+it("columns that a newer node sends, whatever their names, break no view", async () => {
+  const url = await server.createDatabase();
+  const tables = ["blocks", "orders", "trades"] as const;
+  await open(url, { tables });
+  await withClient(url, async (client) => {
+    for (const name of ["market", "ASSET", "width", "allow_gaps", "at_block", "complete_from", "new"]) {
+      await client.query(`ALTER TABLE orders ADD COLUMN "${name}" text; ALTER TABLE trades ADD COLUMN "${name}" text`);
+    }
+    await open(url, { tables });
+    expect((await client.query('SELECT "new", width, market FROM orders_v')).rows).toEqual([]);
+    expect((await client.query("SELECT * FROM candles(INTERVAL '1 hour')")).rows).toEqual([]);
+    expect((await client.query("SELECT * FROM orders_now")).rows).toEqual([]);
+  });
+});
+
+it("tables of others and of other releases have no views", async () => {
+  const url = await server.createDatabase();
+  await withClient(url, async (client) => {
+    await client.query("CREATE TABLE ledger (a int)");
+    await open(url, { tables: ["trades"] });
+    expect(await oidOf(client, "ledger_v")).toBe(null);
+    expect((await client.query("SELECT * FROM trades_v")).rows).toEqual([]);
   });
 });
