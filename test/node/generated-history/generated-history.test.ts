@@ -180,9 +180,9 @@ describe("how things stand at the end", () => {
     expect(new Set(start.accounts.map(({ id }) => id)).size).toBe(TOLD + UNTOLD);
     const [general] = start.accounts;
     expect(general).toMatchObject({ owner: idOf("party:0"), asset: idOf("asset:0"), type: AccountType.GENERAL });
-    expect(general?.id).toBe(idOf(`${idOf("party:0")} ${idOf("asset:0")}  GENERAL`));
+    expect(general?.id).toBe(idOf(`${idOf("asset:0")}${idOf("party:0")}ACCOUNT_TYPE_GENERAL`));
     const pool = start.accounts.find(({ type }) => type === AccountType.INSURANCE);
-    expect(pool?.id).toBe(idOf(`network ${idOf("asset:0")} ${idOf("market:0")} INSURANCE`));
+    expect(pool?.id).toBe(idOf(`${idOf("asset:0")}network${idOf("market:0")}ACCOUNT_TYPE_INSURANCE`));
   });
 
   it("has accounts of every asset for further keys, which are parties too", () => {
@@ -192,7 +192,7 @@ describe("how things stand at the end", () => {
     expect(accounts.slice(TOLD + UNTOLD).map(({ owner, asset, balance }) => [owner, asset, balance])).toEqual(
       keys.flatMap((key) => Array.from({ length: 5 }, (_, n) => [key, idOf(`asset:${n}`), "77"])),
     );
-    expect(accounts[TOLD + UNTOLD]?.id).toBe(idOf(`${keys[0]} ${idOf("asset:0")}  GENERAL`));
+    expect(accounts[TOLD + UNTOLD]?.id).toBe(idOf(`${idOf("asset:0")}${keys[0]}ACCOUNT_TYPE_GENERAL`));
   });
 
   it("has the balances and positions that the history told last", () => {
