@@ -27,13 +27,7 @@ const innerModulesOfCommand = {
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
-  sync: [
-    "divergence",
-    "sync-options",
-    "sinks/duckdb/duckdb-tables",
-    "sinks/postgres/postgres-tables",
-    "sink-columns",
-  ],
+  sync: ["divergence", "sync-options", "sinks/duckdb/duckdb-tables", "sinks/postgres/postgres-tables", "sink-columns"],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
   "trade/transaction": [
     "deadline",
