@@ -59,7 +59,7 @@ export function accountId({ owner, asset, marketId, type }: AccountKey): string 
   return createHash("sha256").update(`${asset}${owner}${marketId}ACCOUNT_TYPE_${AccountType[type]}`).digest("hex");
 }
 
-/** Returns what tells an account from others. */
+/** Returns the key of an account in memory. */
 export function accountName({ owner, asset, marketId, type }: AccountKey): string {
   return `${owner} ${asset} ${marketId} ${AccountType[type]}`;
 }
