@@ -87,7 +87,7 @@ export interface Paging {
    * @param request the request, as for `pages`
    * @param options as for `pages`, and the maximum number of records (`limit`)
    * @returns the records, each with its cursor; nothing is sent before they are requested
-   * @throws as `pages` does; {@link ProtocolError} also if the node gives a record without a cursor or content
+   * @throws as `pages` does; `ProtocolError` also if the node gives a record without a cursor or content
    *
    * @example
    * import { TradingDataService } from "tradewire/api";
