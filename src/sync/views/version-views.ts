@@ -1,4 +1,5 @@
-import type { ListedTable } from "./listed-records.js";
+import { unixMs } from "../../base/runtime/index.js";
+import type { ListedRow, ListedTable } from "./listed-records.js";
 import { hexSql, type View, type ViewDialect, type ViewedTables } from "./view-sql.js";
 
 /** The largest number of decimals, and the smallest, that a view applies. The network allows fewer. */
@@ -53,10 +54,15 @@ export function listedTablesSql(dialect: ViewDialect, prefix: string): string[] 
 const JSON_TYPES = { id: "VARCHAR", time: "VARCHAR", text: "VARCHAR", integer: "INTEGER" } as const;
 
 /**
- * Returns the statement that adds rows to a table of what nodes list, unless the last version of the same object is equal.
- * Its parameters are the rows as JSON, and the time from which they are valid.
+ * Returns the statement, and the values of its parameters, that adds rows to a table of what nodes list, unless the last version of the
+ * same object is equal. They are valid from now on.
  */
-export function storeListedSql(dialect: ViewDialect, prefix: string, table: ListedTable): string {
+export function storeListedSql(
+  dialect: ViewDialect,
+  prefix: string,
+  table: ListedTable,
+  listed: readonly ListedRow[],
+): { readonly sql: string; readonly values: string[] } {
   const columns = LISTED_TABLES[table];
   const [[id]] = columns;
   const names = columns.map(([name]) => name);
@@ -78,10 +84,11 @@ export function storeListedSql(dialect: ViewDialect, prefix: string, table: List
   const same = fields
     .map(([name]) => `l.${name} ${name === id ? "=" : "IS NOT DISTINCT FROM"} n.${name}`)
     .join(" AND ");
-  return `INSERT INTO ${prefix}${table} (${names.join(", ")})
+  const sql = `INSERT INTO ${prefix}${table} (${names.join(", ")})
 SELECT ${names.map((name) => `n.${name}`).join(", ")} FROM (SELECT ${values.join(", ")} FROM ${rows}) AS n
 WHERE n.${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${prefix}${table} AS l WHERE ${same}${newest})
 ON CONFLICT DO NOTHING`;
+  return { sql, values: [JSON.stringify(listed), ...(hasTime ? [new Date(unixMs()).toISOString()] : [])] };
 }
 
 /** The members of a market's JSON that name its asset: the settlement asset, or the quote asset of a spot market. */

@@ -177,11 +177,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     },
     ...(views === "all" && {
       async storeListed(table, rows) {
-        const sql = storeListedSql("duckdb", "", table);
-        const values = [JSON.stringify(rows), new Date(unixMs()).toISOString()];
-        await database().write("storing what a node lists", (connection) =>
-          connection.run(sql, values.slice(0, sql.includes("$2") ? 2 : 1)),
-        );
+        const { sql, values } = storeListedSql("duckdb", "", table, rows);
+        await database().write("storing what a node lists", (connection) => connection.run(sql, values));
       },
     }),
     async countRows(entry) {

@@ -9,6 +9,7 @@ import { tableColumns } from "./duckdb-tables.js";
 
 /** The comment of the views and macros that a sync has created, and may replace. */
 const OURS = "created by tradewire";
+const HERE = "database_name = current_database() AND schema_name = 'main'";
 
 /**
  * Creates the views and macros over the tables that exist, or replaces those of another release.
@@ -17,11 +18,12 @@ const OURS = "created by tradewire";
  */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
   const tables = new Map<TableName, string[]>();
-  for (const table of tableNames) {
+  const synced = await readSynced(connection);
+  for (const table of tableNames.filter((name) => synced.has(name))) {
     const columns = await tableColumns(connection, table);
     const known = new Set(sinkColumns(table).map(({ name }) => name));
-    // Others belong to someone else, or to another release.
-    if ([...known].every((name) => columns.includes(name)) && (await isOfSync(connection, table))) {
+    // Others belong to another release.
+    if ([...known].every((name) => columns.includes(name))) {
       tables.set(
         table,
         columns.filter((name) => !known.has(name)),
@@ -43,20 +45,20 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
   }
 }
 
-async function isOfSync(connection: DuckDBConnection, table: TableName): Promise<boolean> {
+/** Reads the names of the tables that have the first block of each row's unit. */
+async function readSynced(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
   const found = await connection.runAndReadAll(
-    `SELECT 1 FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' AND column_name = '${FROM_BLOCK}'`,
+    `SELECT table_name FROM duckdb_columns() WHERE ${HERE} AND column_name = '${FROM_BLOCK}'`,
   );
-  return found.currentRowCount > 0;
+  return new Set(found.getRows().map(([name]) => String(name)));
 }
 
 /** Reads the names of tables, and of views and macros that no sync has created. */
 async function readOthers(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
-  const here = "database_name = current_database() AND schema_name = 'main'";
   const found = await connection.runAndReadAll(
-    `SELECT lower(view_name) FROM duckdb_views() WHERE ${here} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
-     UNION ALL SELECT lower(function_name) FROM duckdb_functions() WHERE ${here} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
-     UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${here}`,
+    `SELECT lower(view_name) FROM duckdb_views() WHERE ${HERE} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(function_name) FROM duckdb_functions() WHERE ${HERE} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${HERE}`,
   );
   return new Set(found.getRows().map(([name]) => String(name)));
 }

@@ -2,7 +2,6 @@ import type { PoolClient } from "pg";
 import { RequestError } from "../../../base/errors/index.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../../base/input/assert.js";
 import { snapshot } from "../../../base/input/snapshot.js";
-import { unixMs } from "../../../base/runtime/index.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../../sink-columns.js";
@@ -239,9 +238,8 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     ...(views === "all" && {
       async storeListed(table, rows) {
-        const sql = storeListedSql("postgres", `${within}.`, table);
-        const values = [JSON.stringify(rows), new Date(unixMs()).toISOString()];
-        const store = (client: PoolClient) => client.query(sql, values.slice(0, sql.includes("$2") ? 2 : 1));
+        const { sql, values } = storeListedSql("postgres", `${within}.`, table, rows);
+        const store = (client: PoolClient) => client.query(sql, values);
         await inTransaction("storing what a node lists", store, undefined);
       },
     }),

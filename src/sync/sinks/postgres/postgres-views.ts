@@ -46,9 +46,9 @@ export async function createViews(
   schema: TrustedSchema & { readonly number: string; readonly within: string },
   catalog: Catalog,
 ): Promise<void> {
-  const tables = viewedTables(catalog);
-  const { before, parts } = sinkViews({ dialect: "postgres", prefix: `${schema.within}.`, tables });
-  const mark = markOf(tables);
+  const prefix = `${schema.within}.`;
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewedTables(catalog) });
+  const mark = markOf(parts);
   const names = new Set(parts.map(({ name }) => name));
   await assertTrusted(client, schema.number, { ...schema, names: [...names] });
   const { rows } = await client.query<Found>(FOUND, [schema.number, schema.trustedOwners]);
@@ -68,16 +68,10 @@ export async function createViews(
   for (const statement of before) {
     await client.query(statement);
   }
-  for (const statement of partsSql(parts, `${schema.within}.`, mark)) {
-    await client.query(statement);
+  for (const { kind, name, create } of parts) {
+    await client.query(create);
+    await client.query(`COMMENT ON ${kind.toUpperCase()} ${prefix}${name} IS '${mark}'`);
   }
-}
-
-function partsSql(parts: SinkViews["parts"], prefix: string, mark: string): string[] {
-  return parts.flatMap(({ kind, name, create }) => [
-    create,
-    `COMMENT ON ${kind.toUpperCase()} ${prefix}${name} IS '${mark}'`,
-  ]);
 }
 
 /** Returns the tables of a sync, with the columns that this release does not know. */
@@ -93,9 +87,8 @@ function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
   return new Map(found);
 }
 
-/** Returns the comment of views over tables: it does not depend on the schema, and changes with their definitions. */
-function markOf(tables: ReadonlyMap<TableName, readonly string[]>): string {
-  const { parts } = sinkViews({ dialect: "postgres", prefix: "", tables });
+/** Returns the comment of views and functions, which changes with their definitions. */
+function markOf(parts: SinkViews["parts"]): string {
   const text = parts.map(({ create }) => create).join(";\n");
   return `created by tradewire ${createHash("sha256").update(text).digest("hex")}`;
 }
