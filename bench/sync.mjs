@@ -1,11 +1,12 @@
 // How fast does history get into tables, beside the tools of those who do it by hand?
 //
-//   npm run build && node bench/sync.mjs [SEGMENTS] [MEGABYTES] [ROUNDS]
+//   npm run build && node bench/sync.mjs [SEGMENTS] [MEGABYTES] [ROUNDS] [CHECKOUT]
 //
 // A server with prepared archives (deflated, MEGABYTES of CSV in each) gives them over gRPC; ours are whole processes of
 // `tradewire sync`, with every check. The peers have the same archives, or the unzipped files, on disk already:
 // `unzip -p | psql -c "\copy"` into the same tables, and DuckDB's own read_csv, with the same types. Needs unzip and psql.
-// Runs are interleaved, the table shows medians.
+// Runs are interleaved, the table shows medians. With CHECKOUT, a built working copy of another commit, that build's syncs
+// to PostgreSQL and DuckDB run in the same rounds, and the other ways are left out.
 import { execFile, fork } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
@@ -27,12 +28,13 @@ const run = promisify(execFile);
 const CHUNK = 1024 * 1024;
 const PREFIX_BYTES = 5;
 const self = fileURLToPath(import.meta.url);
-const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
+const COMMAND = "dist/src/cli/main.js";
+const command = fileURLToPath(new URL(`../${COMMAND}`, import.meta.url));
 
 if (process.argv[2] === "server") {
   await serve(process.argv[3], Number(process.argv[4]));
 } else {
-  await measure(...process.argv.slice(2).map(Number));
+  await measure(process.argv[5], ...process.argv.slice(2, 5).map(Number));
 }
 
 /** Listings by connect-node, exports as bodies that were encoded before: what they cost must not be what is measured. */
@@ -86,7 +88,7 @@ function bodyOf(archive) {
   return Buffer.concat(parts);
 }
 
-async function measure(segments = 8, megabytes = 60, rounds = 3) {
+async function measure(checkout, segments = 8, megabytes = 60, rounds = 3) {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-bench-sync-"));
   await writeArchives(folder, segments, megabytes);
   let total = 0;
@@ -115,25 +117,43 @@ async function measure(segments = 8, megabytes = 60, rounds = 3) {
       await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
       return sync(postgres.url);
     },
-    "sync to PostgreSQL, one unit at a time": async () => {
-      await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
-      return sync(postgres.url, ["--parallel", "1"]);
-    },
+    ...(checkout === undefined
+      ? {
+          "sync to PostgreSQL, one unit at a time": async () => {
+            await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
+            return sync(postgres.url, { more: ["--parallel", "1"] });
+          },
+        }
+      : {
+          "sync to PostgreSQL, the other build": async () => {
+            await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
+            return sync(postgres.url, { by: join(checkout, COMMAND) });
+          },
+        }),
     "read_csv into DuckDB": () => duckdb((select) => `CREATE TABLE trades AS ${select}`),
-    "sync to DuckDB": () => sync(`duckdb:${join(folder, `${Math.random()}.duckdb`)}`),
-    "read_csv to Parquet": () =>
-      duckdb(
-        (select, index) => `COPY (${select}) TO '${folder}/peer-${index}.parquet' (FORMAT parquet, COMPRESSION zstd)`,
-        true,
-      ),
-    "sync to Parquet": async () => {
-      const target = join(folder, String(Math.random()));
-      await mkdir(target);
-      return sync(`parquet:${target}/`);
-    },
+    "sync to DuckDB": () => sync(newDuckdb()),
+    ...(checkout === undefined
+      ? {
+          "read_csv to Parquet": () =>
+            duckdb(
+              (select, index) =>
+                `COPY (${select}) TO '${folder}/peer-${index}.parquet' (FORMAT parquet, COMPRESSION zstd)`,
+              true,
+            ),
+          "sync to Parquet": async () => {
+            const target = join(folder, String(Math.random()));
+            await mkdir(target);
+            return sync(`parquet:${target}/`);
+          },
+        }
+      : { "sync to DuckDB, the other build": () => sync(newDuckdb(), { by: join(checkout, COMMAND) }) }),
   };
 
-  async function sync(to, more = []) {
+  function newDuckdb() {
+    return `duckdb:${join(folder, `${Math.random()}.duckdb`)}`;
+  }
+
+  async function sync(to, { by = command, more = [] } = {}) {
     const report = join(folder, "memory");
     const memory = `data:text/javascript,${encodeURIComponent(
       `import { writeFileSync } from "node:fs"; process.on("exit", () => writeFileSync(${JSON.stringify(report)}, String(process.resourceUsage().maxRSS)))`,
@@ -151,7 +171,7 @@ async function measure(segments = 8, megabytes = 60, rounds = 3) {
       "--profile",
       "deployed",
     ];
-    const result = await timed(() => run(process.execPath, ["--import", memory, command, ...args, ...more]));
+    const result = await timed(() => run(process.execPath, ["--import", memory, by, ...args, ...more]));
     return { ...result, peak: Number(await readFile(report, "utf8")) / 1024 };
   }
 
@@ -198,17 +218,21 @@ async function measure(segments = 8, megabytes = 60, rounds = 3) {
     }
   }
   const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-  const rate = (name) => total / 1e6 / median(results.get(name).map(({ seconds }) => seconds));
+  const rates = (name) => results.get(name).map(({ seconds }) => total / 1e6 / seconds);
+  const rate = (name) => median(rates(name));
   console.log(
     `${segments} segments of trades, ${(total / 1e6).toFixed(0)} MB of CSV, medians of ${rounds} interleaved runs`,
   );
-  console.log("| | MB/s of CSV | ratio | peak memory, MiB |\n|---|---|---|---|");
+  console.log("| | MB/s of CSV (slowest, fastest) | ratio | peak memory, MiB |\n|---|---|---|---|");
   let peer = "";
   for (const [name, runs] of results) {
     peer = name.startsWith("sync") ? peer : name;
     const peaks = runs.flatMap(({ peak }) => (peak === undefined ? [] : [peak]));
     const peak = peaks.length === 0 ? "" : median(peaks).toFixed(0);
-    console.log(`| ${name} | ${rate(name).toFixed(0)} | ${(rate(name) / rate(peer)).toFixed(2)} | ${peak} |`);
+    const range = [Math.min, Math.max].map((of) => of(...rates(name)).toFixed(0)).join(", ");
+    console.log(
+      `| ${name} | ${rate(name).toFixed(0)} (${range}) | ${(rate(name) / rate(peer)).toFixed(2)} | ${peak} |`,
+    );
   }
   server.kill();
   await postgres.stop();
