@@ -51,4 +51,5 @@ export type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit 
 export { unitsOf } from "./unit.js";
 export { createLoader, type LoadOptions, type UnitOutcome } from "./unit-loader.js";
 export { type Verification, type VerifyOptions, verifySync } from "./verify-sync.js";
+export { type SyncViewsOptions, syncViews } from "./views/sync-views.js";
 export * from "./watch/index.js";

@@ -50,6 +50,28 @@ async function count(file: string, query: string): Promise<string[][]> {
 }
 
 describe("tradewire sync", () => {
+  it("creates views with decimals and names, also over tables that were synced without them", async () => {
+    const named =
+      "SELECT count(*) > 0, bool_and(market = m.code AND asset IS NOT NULL AND price > 0) FROM trades_v AS t JOIN market_versions AS m ON lower(hex(m.market_id)) = t.market_id";
+    expect(await sync("--to", "duckdb:views.duckdb", ...two)).toMatchObject({ code: 0 });
+    expect(await count("views.duckdb", named)).toEqual([["true", "true"]]);
+    expect(await sync("--to", "duckdb:plain.duckdb", ...two, "--views", "none")).toMatchObject({ code: 0 });
+    await expect(count("plain.duckdb", named)).rejects.toThrow("trades_v does not exist");
+    expect(await below("views", "--to", "duckdb:plain.duckdb")).toMatchObject({
+      code: 0,
+      out: "The views of duckdb:plain.duckdb are up to date.\n",
+    });
+    expect(await count("plain.duckdb", named)).toEqual([["true", "true"]]);
+    expect(await below("views", "--to", "parquet:x")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("does not exist"),
+    });
+    expect(await below("views", "--to", "duckdb:none.duckdb")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("duckdb:none.duckdb does not exist"),
+    });
+  });
+
   it("brings tables into a DuckDB file, and fetches nothing twice", async () => {
     const first = await sync("--to", "duckdb:first.duckdb", ...two);
     expect(first).toMatchObject({ code: 0 });

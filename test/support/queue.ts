@@ -195,7 +195,7 @@ export async function startCountingNode(
 /** Compare two schemas that hold a sync: rows of either that the other lacks, ledgers included, by table. */
 export async function differences(client: Postgres, a: string, b: string): Promise<Record<string, number>> {
   const { rows: tables } = await client.query<{ name: string }>(
-    "SELECT relname AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname NOT IN ('tradewire_sync') ORDER BY 1",
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname NOT IN ('tradewire_sync', 'tradewire_markets', 'tradewire_assets', 'tradewire_accounts') ORDER BY 1",
     [a],
   );
   const found: Record<string, number> = {};

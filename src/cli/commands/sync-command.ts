@@ -48,6 +48,7 @@ import { createTables, type Tables } from "../table.js";
 import { addSyncCompact } from "./sync-compact-command.js";
 import { addSyncStatus } from "./sync-status-command.js";
 import { addSyncVerify } from "./sync-verify-command.js";
+import { addSyncViews } from "./sync-views-command.js";
 import { addSyncWorker } from "./sync-worker-command.js";
 
 const syncCommandOptions = {
@@ -92,6 +93,10 @@ export function addSync(sync: Command, context: CommandContext): void {
   );
   addSyncCompact(
     add("compact", "Merge small Parquet files. It is safe to run while a sync writes to the folder."),
+    context,
+  );
+  addSyncViews(
+    add("views", "Create or update the views of a database, as a sync does at its start, and load no rows."),
     context,
   );
 }

@@ -205,7 +205,8 @@ function createEventDescriber(): (event: SyncEvent) => string | undefined {
   };
 }
 
-function eventText(event: SyncEvent): string | undefined {
+/** Returns the note about an event that people should see at once. */
+export function eventText(event: SyncEvent): string | undefined {
   switch (event.kind) {
     case "failed": {
       const { table, fromBlock, toBlock } = event.unit;

@@ -141,6 +141,7 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
       exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
       listSegments: (more) => client.listSegments(more),
       dataNodeLag: (more) => client.dataNodeLag(more),
+      referencedRecords: (more) => client.referencedRecords(more),
     };
   });
   return { clients, overGrpc, [Symbol.asyncDispose]: close };

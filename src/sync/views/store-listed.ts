@@ -53,11 +53,11 @@ export async function openViews(
  * Creates a store of what nodes list. If no node answers, that is reported, and the sync goes on: the views lack the decimals and names that
  * no exported row has. Disposing of it cancels the listing.
  */
-function createListedStore(
+export function createListedStore(
   clients: readonly SyncClient[],
   sink: Sink,
   tables: readonly TableName[],
-  { report, signal }: RetryContext,
+  { report, signal }: Pick<RetryContext, "report" | "signal">,
 ): ListedStore {
   const controller = linkedController(signal);
   let startedAt = Number.NEGATIVE_INFINITY;
