@@ -1,4 +1,4 @@
-import { completeColumns, GAPS, lastPositions } from "./state-views.js";
+import { completeColumns, GAPS, MARKET, openVolumes } from "./state-views.js";
 import {
   type Decimals,
   decimalColumns,
@@ -32,18 +32,38 @@ const FEES = {
   high_volume_maker: "high_volume_maker_fee",
 };
 
+/** More time than the events of a block take, of which each is a microsecond later than the block (v0.78, datanode/entities/trade.go). */
+const EVENTS = "INTERVAL '1 minute'";
+
+const CANDLE_PARAMETERS = [
+  { name: "width", type: "interval" },
+  { ...MARKET, byDefault: "NULL" },
+  { name: "since", type: "timestamptz", byDefault: "NULL" },
+  { name: "until", type: "timestamptz", byDefault: "NULL" },
+  GAPS,
+] as const;
+
 /**
- * Returns the function of candles with any width. Trades belong to the candle in which their `synthetic_time` lies, as in the data node (v0.78,
- * `trades_candle_1_minute` in its migrations).
+ * Returns the function of candles with any width, of a market or of all, that start within a time. Trades belong to the candle in which their
+ * `synthetic_time` lies, as in the data node (v0.78, `trades_candle_1_minute` in its migrations).
  */
 export function candleFunction(dialect: ViewDialect, prefix: string): TableFunction {
-  const [width, gaps] = dialect === "duckdb" ? ["width", GAPS.name] : ["$1", "$2"];
+  const names = CANDLE_PARAMETERS.map(({ name }, index) => (dialect === "duckdb" ? name : `$${index + 1}`));
+  const [width = "", market, since, until, gaps] = names;
+  const time = (name: string | undefined) => `CAST(${name} AS timestamptz)`;
+  const start = startSql(dialect, width);
+  const where = [
+    `(SELECT ${prefix}tradewire_no_gap('trades', ${gaps}))`,
+    `(${market} IS NULL OR market_id = (SELECT ${prefix}tradewire_market_id(${market})))`,
+    `(${since} IS NULL OR vega_time >= ${time(since)} - ${EVENTS} AND ${start} >= ${time(since)})`,
+    `(${until} IS NULL OR vega_time < ${time(until)} + ${width} AND ${start} < ${time(until)})`,
+  ];
   return {
     name: "candles",
-    parameters: [{ name: "width", type: "interval" }, GAPS],
+    parameters: CANDLE_PARAMETERS,
     returns:
       "TABLE (market text, market_id text, start timestamptz, open numeric, high numeric, low numeric, close numeric, volume numeric, notional numeric, trades bigint)",
-    query: candlesQuery(dialect, prefix, width, `(SELECT ${prefix}tradewire_no_gap('trades', ${gaps}))`),
+    query: candlesQuery(dialect, prefix, width, where.join(" AND ")),
   };
 }
 
@@ -59,11 +79,15 @@ export function marketViews(dialect: ViewDialect, prefix: string, tables: Viewed
   ];
 }
 
-function candlesQuery(dialect: ViewDialect, prefix: string, width: string, where: string): string {
-  const isDuckdb = dialect === "duckdb";
-  const start = isDuckdb
+/** Returns the expression of the start of a trade's candle. */
+function startSql(dialect: ViewDialect, width: string): string {
+  return dialect === "duckdb"
     ? `time_bucket(${width}, synthetic_time AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'` // Otherwise, days begin in the session's time zone.
     : `date_bin(${width}, synthetic_time, TIMESTAMPTZ '2000-01-03 00:00:00+00')`;
+}
+
+function candlesQuery(dialect: ViewDialect, prefix: string, width: string, where: string): string {
+  const isDuckdb = dialect === "duckdb";
   const first = isDuckdb ? "arg_min(price, synthetic_time)" : "(array_agg(price ORDER BY synthetic_time))[1]";
   const last = isDuckdb ? "arg_max(price, synthetic_time)" : "(array_agg(price ORDER BY synthetic_time DESC))[1]";
   const prices = ["open", "high", "low", "close"].flatMap((name) =>
@@ -73,7 +97,7 @@ function candlesQuery(dialect: ViewDialect, prefix: string, width: string, where
   const notional = decimalColumns(dialect, "notional", "c.notional", NOTIONAL);
   return `SELECT m.code AS market, ${hexSql(dialect, "c.market_id")} AS market_id, c.start, ${listSql([...prices, ...volume, ...notional])}, c.trades
 FROM (
-  SELECT market_id, ${start} AS start, ${first} AS open, max(price) AS high, min(price) AS low, ${last} AS close,
+  SELECT market_id, ${startSql(dialect, width)} AS start, ${first} AS open, max(price) AS high, min(price) AS low, ${last} AS close,
     sum(size) AS volume, ${exactSum(dialect, (column) => `${column("price")} * ${column("size")}`)} AS notional, count(*) AS trades
   FROM ${prefix}trades WHERE ${where} GROUP BY 1, 2
 ) AS c
@@ -103,7 +127,7 @@ function positionViews(dialect: ViewDialect, prefix: string): View[] {
     {
       name: "open_interest",
       query: `SELECT m.code AS market, ${hexSql(dialect, "p.market_id")} AS market_id, ${listSql(interest)}, ${complete}
-FROM (SELECT market_id, sum(open_volume) AS total FROM ${lastPositions(dialect, prefix)} AS l WHERE open_volume > 0 GROUP BY market_id) AS p
+FROM ${openVolumes(dialect, prefix)} AS p
 LEFT JOIN ${prefix}market_versions AS m ON m.market_id = p.market_id AND m.valid_to = 'infinity'`,
     },
     {

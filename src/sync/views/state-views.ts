@@ -1,6 +1,7 @@
 import { codeNames } from "../../../gen/names/codes.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { sinkColumns } from "../sink-columns.js";
+import { indexedSql } from "./query-indexes.js";
 import { readableQuery } from "./table-views.js";
 import {
   decimalColumns,
@@ -19,22 +20,26 @@ import {
 /** What a row of a table is the state of, and by which columns its last row is found. */
 interface State {
   readonly table: TableName;
+  /** The columns that identify it, as in an index. */
   readonly of: readonly string[];
+  /** The columns by which rows are ordered; the first is the time of the block. */
   readonly order: readonly string[];
   /** The condition for the last row to be part of the state. */
-  readonly where?: string;
+  readonly where?: (row: string) => string;
+  /** Whether there are few of them, each with many rows. */
+  readonly few?: boolean;
 }
 
-const ORDERS = { table: "orders", of: ["id"], order: ["vega_time", "seq_num"] } as const;
+const ORDERS = { table: "orders", of: ["id_hex"], order: ["vega_time", "seq_num"] } as const;
 
-const POSITIONS: State = { table: "positions", of: ["market_id", "party_id"], order: ["vega_time"] };
+const POSITIONS: State = { table: "positions", of: ["party_id_hex", "market_id"], order: ["vega_time"] };
 
 const STATES: { readonly [name: string]: State } = {
-  orders: { ...ORDERS, where: `status IN (${codesOf(["STATUS_ACTIVE", "STATUS_PARKED"])})` },
+  orders: { ...ORDERS, where: (row) => `${row}.status IN (${codesOf(["STATUS_ACTIVE", "STATUS_PARKED"])})` },
   positions: POSITIONS,
   balances: { table: "balances", of: ["account_id"], order: ["vega_time"] },
   margin_levels: { table: "margin_levels", of: ["account_id"], order: ["vega_time"] },
-  market_data: { table: "market_data", of: ["market"], order: ["synthetic_time"] },
+  market_data: { table: "market_data", of: ["market"], order: ["vega_time", "synthetic_time"], few: true },
 };
 
 /** The states that can be asked for at a block. */
@@ -114,13 +119,14 @@ export function stateFunctions(dialect: ViewDialect, prefix: string, tables: Vie
   return tables.has("orders") ? [...functions, bookFunction(dialect, prefix, bookChecks)] : functions;
 }
 
-const MARKET = { name: "of_market", type: "text" } as const;
+/** The parameter that names a market by its code or identifier. */
+export const MARKET = { name: "of_market", type: "text" } as const;
 const AT = { name: "at_block", type: "bigint" } as const;
 export const GAPS = { name: "allow_gaps", type: "boolean", byDefault: "false" } as const;
 
 /** The order book of a market, by its code or identifier. The curves of AMMs are not part of it: no table has them. */
 function bookFunction(dialect: ViewDialect, prefix: string, checks: Checks): TableFunction {
-  const state: State = { ...ORDERS, where: `status IN (${codesOf(["STATUS_ACTIVE"])})` };
+  const state: State = { ...ORDERS, where: (row) => `${row}.status IN (${codesOf(["STATUS_ACTIVE"])})` };
   const rows = lastRowsUpTo(dialect, prefix, state, checks);
   return {
     name: "book_at",
@@ -148,53 +154,77 @@ LEFT JOIN ${prefix}market_versions AS m ON m.market_id = t.market_id AND m.valid
 ORDER BY t.side, t.price DESC`;
 }
 
-/** Returns the relation of the last rows of positions. */
-export function lastPositions(dialect: ViewDialect, prefix: string): string {
-  return lastRows(dialect, prefix, POSITIONS);
-}
-
 /** The calls of functions that return the last time, and the market, of the rows that a function looks at, or fail. */
 type Checks = Readonly<Partial<Record<"market_id" | "vega_time", string>>>;
 
 /** Returns the relation of the last row of each object up to a time. The checks fail even if the table has no rows. */
 function lastRowsUpTo(dialect: ViewDialect, prefix: string, state: State, checks: Checks): string {
-  const conditions = (against: (column: string, call: string) => string) =>
+  const conditions = (row: string, limitOf: (column: string, call: string) => string) =>
     Object.entries(checks)
-      .map(([column, call]) => `${column} ${column === "vega_time" ? "<=" : "="} ${against(column, call)}`)
+      .map(([column, call]) => `${row}.${column} ${column === "vega_time" ? "<=" : "="} ${limitOf(column, call)}`)
       .join(" AND ");
   if (dialect === "duckdb") {
-    return lastRows(
-      dialect,
-      prefix,
-      state,
-      conditions((_, call) => `(SELECT ${call})`),
-    );
+    return lastRows(dialect, prefix, state, (row) => conditions(row, (_, call) => `(SELECT ${call})`));
   }
   const values = Object.entries(checks).map(([column, call]) => `${call} AS ${column}`);
-  const rows = lastRows(
-    dialect,
-    prefix,
-    state,
-    conditions((column) => `checked.${column}`),
-  );
+  const rows = lastRows(dialect, prefix, state, (row) => conditions(row, (column) => `checked.${column}`));
   // With OFFSET, the calls are evaluated once, before rows are read.
   return `(SELECT found.* FROM (SELECT ${values.join(", ")} OFFSET 0) AS checked CROSS JOIN LATERAL ${rows} AS found)`;
 }
 
 /** Returns the relation of the last row of each object, among the rows that meet a condition. */
-function lastRows(
-  dialect: ViewDialect,
-  prefix: string,
-  { table, of, order, where = "true" }: State,
-  among = "true",
-): string {
-  const key = of.join(", ");
-  const newest = order.map((name) => `${name} DESC`).join(", ");
-  const last =
-    dialect === "duckdb"
-      ? `SELECT * FROM ${prefix}${table} WHERE ${among} QUALIFY row_number() OVER (PARTITION BY ${key} ORDER BY ${newest}) = 1`
-      : `SELECT DISTINCT ON (${key}) * FROM ${prefix}${table} WHERE ${among} ORDER BY ${key}, ${newest}`;
-  return `(SELECT * FROM (${last}) AS last_rows WHERE ${where})`;
+function lastRows(dialect: ViewDialect, prefix: string, state: State, among?: (row: string) => string): string {
+  const { table, of, order, where = () => "true", few = false } = state;
+  const rows = `${prefix}${table}`;
+  if (dialect === "duckdb") {
+    const newest = order.map((name) => `${name} DESC`).join(", ");
+    const last = `SELECT * FROM ${rows} AS o WHERE ${among?.("o") ?? "true"} QUALIFY row_number() OVER (PARTITION BY ${of.map((name) => name.replace(/_hex$/u, "")).join(", ")} ORDER BY ${newest}) = 1`;
+    return `(SELECT * FROM (${last}) AS o WHERE ${where("o")})`;
+  }
+  if (few && among === undefined) {
+    return lastByIndex(prefix, state);
+  }
+  // Conditions of a query are applied to the rows first, so that an index finds the rows of a party or a market.
+  const same = of.map((name) => `${indexedSql(name, "n")} = ${indexedSql(name, "o")}`);
+  const list = (row: string) => order.map((name) => `${row}.${name}`).join(", ");
+  const later = [...same, `(${list("n")}) > (${list("o")})`, ...(among === undefined ? [] : [among("n")])];
+  return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...(among === undefined ? [] : [among("o")])].join(" AND ")} AND NOT EXISTS (SELECT 1 FROM ${rows} AS n WHERE ${later.join(" AND ")}))`;
+}
+
+/**
+ * Returns the relation of the last row of each object in PostgreSQL, which goes from one object to the next in an index. It reads few rows if
+ * objects have many.
+ */
+function lastByIndex(prefix: string, { table, of, order }: State, among = "true"): string {
+  const rows = `${prefix}${table}`;
+  const list = (row: string) => of.map((name) => `${row}.${name}`).join(", ");
+  const newest = order.map((name) => `r.${name} DESC`).join(", ");
+  return `(${keysByIndex(rows, of, among)} SELECT l.* FROM k CROSS JOIN LATERAL (
+  SELECT * FROM ${rows} AS r WHERE ${among} AND (${list("r")}) = (${list("k")}) ORDER BY ${newest} LIMIT 1
+) AS l)`;
+}
+
+/** Returns the start of a query, with the distinct values of columns as `k`, among the rows `r` that meet a condition. */
+function keysByIndex(rows: string, of: readonly string[], among: string): string {
+  const list = (row: string) => of.map((name) => `${row}.${name}`).join(", ");
+  const first = (where: string) =>
+    `SELECT ${list("r")} FROM ${rows} AS r WHERE ${among} AND ${where} ORDER BY ${list("r")} LIMIT 1`;
+  return `WITH RECURSIVE k AS (
+  (${first("true")}) UNION ALL SELECT ${list("n")} FROM k CROSS JOIN LATERAL (${first(`(${list("r")}) > (${list("k")})`)}) AS n
+)`;
+}
+
+/**
+ * Returns the relation of the sum of all long positions of each market, `total`. In PostgreSQL it reads only the markets that a query
+ * wants.
+ */
+export function openVolumes(dialect: ViewDialect, prefix: string): string {
+  if (dialect === "duckdb") {
+    return `(SELECT market_id, sum(open_volume) AS total FROM ${lastRows(dialect, prefix, POSITIONS)} AS l WHERE open_volume > 0 GROUP BY market_id)`;
+  }
+  const ofMarket = lastByIndex(prefix, { ...POSITIONS, of: ["party_id"] }, "r.market_id = w.market_id");
+  return `(SELECT w.market_id, s.total FROM (${keysByIndex(`${prefix}positions`, ["market_id"], "true")} SELECT * FROM k) AS w
+CROSS JOIN LATERAL (SELECT sum(l.open_volume) AS total FROM ${ofMarket} AS l WHERE l.open_volume > 0) AS s WHERE s.total IS NOT NULL)`;
 }
 
 const MARKET_ERROR = ["no market has the code or the identifier ", ": see market_versions"] as const;
@@ -222,7 +252,7 @@ function duckdbHelpers(): HelperFunction[] {
     macro(
       "tradewire_market_id",
       "wanted",
-      `coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted), CAST(${fail(MARKET_ERROR, "wanted")} AS BLOB))`,
+      `CASE WHEN wanted IS NOT NULL THEN coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted), CAST(${fail(MARKET_ERROR, "wanted")} AS BLOB)) END`,
     ),
     macro(
       "tradewire_no_gap",

@@ -20,7 +20,7 @@ export interface TableFunction extends View {
   readonly returns: string;
   readonly parameters: readonly {
     readonly name: string;
-    readonly type: "bigint" | "text" | "interval" | "boolean";
+    readonly type: "bigint" | "text" | "interval" | "timestamptz" | "boolean";
     readonly byDefault?: string;
   }[];
 }

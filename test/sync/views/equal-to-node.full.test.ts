@@ -2,7 +2,7 @@
 // What the views say of a block is what the node answered at that block. The rules by which they do are those of the data node, whose
 // own listings of candles, books and open interest were found to be equal to those rebuilt from its tables.
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -47,6 +47,13 @@ const states: State[] = [];
 
 /** A number with decimals as a database writes it, in units of its last decimal. */
 const units = (text: unknown) => String(BigInt(String(text).replace(".", "")));
+/** A value without the differences between the clients of databases: of times, and of numbers with decimals. */
+const plain = (value: unknown) =>
+  value instanceof Date || /^\d{4}-\d\d-\d\d /u.test(String(value))
+    ? new Date(value instanceof Date ? value : String(value)).getTime()
+    : /^-?\d+([.]\d+)?$/u.test(String(value))
+      ? Number(Number(value).toPrecision(12)) // Sums of DOUBLE are exact to 1e-12.
+      : value;
 const lines = (rows: readonly (readonly unknown[])[]) => rows.map((row) => row.join(" ")).sort();
 
 beforeAll(async () => {
@@ -249,8 +256,67 @@ describe.each(DATABASES)("the views of $database", ({ text, ask }) => {
     }),
   );
 
+  it("show the candles of one market and a time", () =>
+    ask(async (query) => {
+      const all = `SELECT start, open${text}, volume${text} FROM candles(INTERVAL '5 seconds') WHERE market_id = '${openMarket}' ORDER BY start`;
+      const [, second, third, fourth] = await query(all);
+      const [since, until] = [second, fourth].map((row) =>
+        String(row?.[0] instanceof Date ? row[0].toISOString() : row?.[0]),
+      );
+      // The first and the last candle are whole.
+      const found = await query(
+        `SELECT start, open${text}, volume${text} FROM candles(INTERVAL '5 seconds', of_market := '${openMarket}', since := '${since}', until := '${until}') ORDER BY start`,
+      );
+      expect(found).toEqual([second, third]);
+      await expect(query("SELECT * FROM candles(INTERVAL '1 minute', of_market := 'none')")).rejects.toThrow(
+        "no market has the code or the identifier none",
+      );
+    }));
+
   it("fail for a block that is not loaded", () =>
     ask(async (query) => {
       await expect(query("SELECT * FROM orders_at(100000)")).rejects.toThrow("block 100000 is not loaded into orders");
     }));
+});
+
+it("the documented questions have the same answers in both databases, and all have some", async () => {
+  const docs = await readFile("docs/queries.md", "utf8");
+  const [, list = ""] = docs.split("## Twelve questions");
+  const questions = [...list.matchAll(/^SELECT .*;$/gmu)].map(([text]) => text);
+  expect(questions).toHaveLength(12);
+  const height = states.at(-1)?.height;
+  const [duckdb = [], postgres = []] = await Promise.all(
+    DATABASES.map(async ({ ask }) => {
+      const answers: string[][] = [];
+      await ask(async (query) => {
+        const [[code, buyer, live, order, from, to] = []] = await query(
+          `SELECT (SELECT DISTINCT market FROM orders_v WHERE market_id = '${openMarket}'),
+             (SELECT max(buyer) FROM trades_v WHERE market_id = '${openMarket}' AND buyer IN ('${parties.join("', '")}')),
+             (SELECT max(party_id) FROM orders_now), (SELECT max(id) FROM orders_v), min(vega_time), max(vega_time) + INTERVAL '1 day' FROM trades_v`,
+        );
+        const times = [from, to].map((time) => (time instanceof Date ? time.toISOString() : String(time)));
+        for (const question of questions) {
+          const sql = question
+            .replaceAll("BTC/USDT", String(code))
+            .replaceAll(
+              "69f684c78deefa27fd216ba771e4ca08085dea8e2b1dafd2c62352dda1e89073",
+              String(question.includes("orders_now") ? live : buyer),
+            )
+            .replace(/\bid = '[0-9a-f]{64}'/u, `id = '${String(order)}'`)
+            .replaceAll("4000", String(height))
+            .replace(/(since := |>= )'.*?'/u, `$1'${times[0]}'`)
+            .replace(/(until := |< )'.*?'/u, `$1'${times[1]}'`);
+          answers.push(lines((await query(sql)).map((row) => row.map(plain))));
+        }
+      });
+      return answers;
+    }),
+  );
+  for (const [index, answer] of postgres.entries()) {
+    expect({ question: questions[index], rows: answer.length > 0, answer }).toEqual({
+      question: questions[index],
+      rows: true,
+      answer: duckdb[index],
+    });
+  }
 });

@@ -4,6 +4,7 @@ import { SinkError } from "../../../base/errors/index.js";
 import { columnType, createTableSql, createTypesSql } from "../../../data/schema/sql.js";
 import type { TableName } from "../../../data/schema/table-names.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../../sink-columns.js";
+import { queryIndexes } from "../../views/query-indexes.js";
 import { LISTED_TABLES } from "../../views/version-views.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
@@ -119,6 +120,7 @@ export async function createQueryIndexes(
   for (const { sql } of missing) {
     await client.query(sql);
   }
+  await client.query(`ANALYZE ${within}.${table}`); // Only that gives the planner the distribution of what is indexed by an expression.
   return missing.length;
 }
 
@@ -214,44 +216,6 @@ export async function runAll(client: PoolClient, statements: readonly string[]):
   for (const statement of statements) {
     await client.query(statement);
   }
-}
-
-/**
- * The columns of the indexes for common queries, in addition to the primary keys. docs/sync.md lists these queries.
- */
-const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string[])[] } = {
-  trades: [["vega_time"], ["market_id", "vega_time"], ["buyer", "vega_time"], ["seller", "vega_time"]],
-  orders: [
-    ["id", "vega_time"],
-    ["party_id", "vega_time"],
-  ],
-  market_data: [["market", "vega_time"]],
-  balances: [["account_id", "vega_time"]],
-  ledger: [
-    ["account_from_id", "vega_time"],
-    ["account_to_id", "vega_time"],
-  ],
-  positions: [["party_id", "vega_time"]],
-  margin_levels: [["account_id", "vega_time"]],
-  liquidity_provisions: [["party_id", "vega_time"]],
-  deposits: [["party_id", "vega_time"]],
-  withdrawals: [["party_id", "vega_time"]],
-  rewards: [["party_id", "vega_time"]],
-  delegations: [["party_id", "vega_time"]],
-  blocks: [["height"]],
-};
-
-interface QueryIndex {
-  readonly name: string;
-  /** The statement that creates it. */
-  readonly sql: string;
-}
-
-function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
-  return (QUERY_INDEXES[table] ?? []).map((columns) => {
-    const name = `${table}_by_${columns.join("_")}`;
-    return { name, sql: `CREATE INDEX ${name} ON ${prefix}${table} (${columns.join(", ")})` };
-  });
 }
 
 /** The partitioning of tables: by the month of `vega_time`, or by ranges of `_from_block`. */

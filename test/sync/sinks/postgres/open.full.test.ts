@@ -43,7 +43,7 @@ describe("opening a schema of PostgreSQL", () => {
       await Promise.all(sinks.map((sink) => sink.open(openingOf({ tables: ["trades", "orders"] }))));
       await Promise.all(sinks.map((sink) => sink.createIndexes()));
       const created = await Promise.all(sinks.map((sink) => sink.createQueryIndexes()));
-      expect(created.reduce((sum, each) => sum + each, 0)).toBe(6);
+      expect(created.reduce((sum, each) => sum + each, 0)).toBe(7);
       await Promise.all(sinks.map((sink) => sink[Symbol.asyncDispose]()));
     }
   });

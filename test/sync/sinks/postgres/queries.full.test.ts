@@ -56,13 +56,26 @@ async function fill(client: pg.Client, table: TableName): Promise<void> {
   );
 }
 
-/** What stands for the variables of a documented question. */
-const VALUES: { readonly [variable: string]: (column: string) => string } = {
-  from: () => "'2024-01-01 02:00:00+00'",
-  to: () => "'2024-01-01 03:00:00+00'",
-  height: () => "4000",
-};
 const ID = "int8send(7) || '\\x0000000000000000'::bytea";
+/** What stands for the market, the party and the order of the documented questions. */
+const inTest = (sql: string, hex: string) =>
+  sql.replaceAll("BTC/USDT", "M7").replaceAll(/'[0-9a-f]{64}'/gu, `'${hex}'`);
+
+/** Fills what views refer to: markets, an asset, accounts, and the ledger. */
+async function fillReferences(client: pg.Client): Promise<void> {
+  await client.query(`
+    INSERT INTO tradewire_markets SELECT DISTINCT market_id, timestamptz '2024-01-01', 'M' || get_byte(market_id, 7), 'm', 1, 1, '1', '\\xaa'::bytea FROM trades;
+    INSERT INTO tradewire_assets VALUES ('\\xaa', '2024-01-01', 'A', 'a', 1, '1');
+    INSERT INTO tradewire_accounts SELECT DISTINCT account_id, encode(account_id, 'hex'), '\\xaa'::bytea, NULL::bytea, 'ACCOUNT_TYPE_GENERAL' FROM balances`);
+  for (const table of TABLES) {
+    await client.query(
+      `INSERT INTO tradewire_ledger (chain_id, table_name, from_block, to_block, segment_id, previous_segment_id, schema_version, rows, bytes, sha256)
+       VALUES ('chain-1', $1, 1, ${ROWS}, 'a', '', 116, ${ROWS}, 1, '')`,
+      [table],
+    );
+  }
+  await client.query("ANALYZE");
+}
 
 function print(line: string): void {
   if (PRINTS) {
@@ -81,13 +94,18 @@ interface Plan {
 
 const textOf = (plan: Plan): string =>
   [plan["Node Type"], plan["Index Name"] ?? plan["Relation Name"] ?? "", ...(plan.Plans ?? []).map(textOf)].join(" ");
-const nodesOf = (plan: Plan): string[] => [plan["Node Type"], ...(plan.Plans ?? []).flatMap(nodesOf)];
+/** Returns the large tables that a plan reads from one end to the other. */
+function scannedIn({ "Node Type": type, "Relation Name": name = "", Plans = [] }: Plan): string[] {
+  const own = type.endsWith("Seq Scan") && TABLES.some((table) => table === name) ? [name] : [];
+  return [...own, ...Plans.flatMap(scannedIn)];
+}
 
 it(
   "answers the documented questions without reading a whole table",
   async () => {
-    const docs = await readFile("docs/sync.md", "utf8");
-    const questions = [...docs.matchAll(/^SELECT .*;$/gmu)].map(([text]) => text);
+    const docs = await readFile("docs/queries.md", "utf8");
+    const [, list = ""] = docs.split("## Twelve questions");
+    const questions = [...list.matchAll(/^SELECT .*;$/gmu)].map(([text]) => text);
     expect(questions).toHaveLength(12);
     await withSink(
       server,
@@ -96,25 +114,31 @@ it(
           await fill(client, table);
           print(`${table} is filled`);
         }
+        await sink.createViews?.(new AbortController().signal);
+        await fillReferences(client);
+        const hex = (await client.query(`SELECT encode(${ID}, 'hex') AS hex`)).rows[0]?.hex;
         const plansOf = async () => {
-          const found: { readonly query: string; readonly scans: boolean; readonly pages: number }[] = [];
+          const found: { readonly query: string; readonly scans: readonly string[]; readonly pages: number }[] = [];
           for (const query of questions) {
-            const sql = query.replaceAll(/(\w+) (=|>=|<|<=) :'(\w+)'/gu, (_, column, operator, variable) => {
-              return `${column} ${operator} ${VALUES[variable]?.(column) ?? `(${ID})`}`;
-            });
+            const sql = inTest(query, hex);
             const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`);
             const [explained] = rows[0]["QUERY PLAN"];
             const plan: Plan = explained.Plan;
-            const scans = nodesOf(plan).some((node) => node.endsWith("Seq Scan"));
-            found.push({ query, scans, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
-            print(`${explained["Execution Time"]} ms, ${found.at(-1)?.pages} pages, ${textOf(plan)}: ${sql}`);
+            found.push({
+              query,
+              scans: scannedIn(plan),
+              pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"],
+            });
+            print(
+              `${explained["Execution Time"]} ms, ${found.at(-1)?.pages} pages, ${explained.Plan["Actual Rows"]} rows, ${textOf(plan)}: ${sql}`,
+            );
           }
           return found;
         };
-        const scanning = ({ scans, pages }: { readonly scans: boolean; readonly pages: number }) =>
-          scans || pages > MAX_PAGES;
+        const scanning = ({ scans, pages }: { readonly scans: readonly string[]; readonly pages: number }) =>
+          scans.length > 0 || pages > MAX_PAGES;
         expect((await plansOf()).filter(scanning).length).toBeGreaterThanOrEqual(5);
-        expect(await sink.createQueryIndexes()).toBe(13);
+        expect(await sink.createQueryIndexes()).toBe(15);
         expect(await sink.createQueryIndexes()).toBe(0);
         expect((await plansOf()).filter(scanning)).toEqual([]);
       },
