@@ -5,7 +5,7 @@
 // A server with prepared archives (deflated, MEGABYTES of CSV in each) gives them over gRPC; ours are whole processes of
 // `tradewire sync`, with every check. The peers have the same archives, or the unzipped files, on disk already:
 // `unzip -p | psql -c "\copy"` into the same tables, and DuckDB's own read_csv, with the same types. Needs unzip and psql.
-// Runs are interleaved, the table shows medians. With CHECKOUT, a built working copy of another commit, that build's syncs
+// Runs are interleaved, the table shows medians, and the CPU of our process without PostgreSQL's. With CHECKOUT, a built working copy of another commit, that build's syncs
 // to PostgreSQL and DuckDB run in the same rounds, and the other ways are left out.
 import { execFile, fork } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -156,7 +156,7 @@ async function measure(checkout, segments = 8, megabytes = 60, rounds = 3) {
   async function sync(to, { by = command, more = [] } = {}) {
     const report = join(folder, "memory");
     const memory = `data:text/javascript,${encodeURIComponent(
-      `import { writeFileSync } from "node:fs"; process.on("exit", () => writeFileSync(${JSON.stringify(report)}, String(process.resourceUsage().maxRSS)))`,
+      `import { writeFileSync } from "node:fs"; process.on("exit", () => { const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage(); writeFileSync(${JSON.stringify(report)}, JSON.stringify([maxRSS / 1024, (userCPUTime + systemCPUTime) / 1e6])); })`,
     )}`;
     const args = [
       "sync",
@@ -172,7 +172,8 @@ async function measure(checkout, segments = 8, megabytes = 60, rounds = 3) {
       "deployed",
     ];
     const result = await timed(() => run(process.execPath, ["--import", memory, by, ...args, ...more]));
-    return { ...result, peak: Number(await readFile(report, "utf8")) / 1024 };
+    const [peak, cpu] = JSON.parse(await readFile(report, "utf8"));
+    return { ...result, peak, cpu };
   }
 
   /** DuckDB reads the unzipped files with the types that the sinks have. */
@@ -223,15 +224,17 @@ async function measure(checkout, segments = 8, megabytes = 60, rounds = 3) {
   console.log(
     `${segments} segments of trades, ${(total / 1e6).toFixed(0)} MB of CSV, medians of ${rounds} interleaved runs`,
   );
-  console.log("| | MB/s of CSV (slowest, fastest) | ratio | peak memory, MiB |\n|---|---|---|---|");
+  console.log("| | MB/s of CSV (slowest, fastest) | ratio | peak memory, MiB | CPU s/GB |\n|---|---|---|---|---|");
   let peer = "";
   for (const [name, runs] of results) {
     peer = name.startsWith("sync") ? peer : name;
     const peaks = runs.flatMap(({ peak }) => (peak === undefined ? [] : [peak]));
     const peak = peaks.length === 0 ? "" : median(peaks).toFixed(0);
+    const cpus = runs.flatMap(({ cpu }) => (cpu === undefined ? [] : [cpu / (total / 1e9)]));
+    const cpu = cpus.length === 0 ? "" : median(cpus).toFixed(1);
     const range = [Math.min, Math.max].map((of) => of(...rates(name)).toFixed(0)).join(", ");
     console.log(
-      `| ${name} | ${rate(name).toFixed(0)} (${range}) | ${(rate(name) / rate(peer)).toFixed(2)} | ${peak} |`,
+      `| ${name} | ${rate(name).toFixed(0)} (${range}) | ${(rate(name) / rate(peer)).toFixed(2)} | ${peak} | ${cpu} |`,
     );
   }
   server.kill();

@@ -51,9 +51,9 @@ export function decimalsOf(kind: "price" | "size" | "asset"): Decimals {
   return { decimals: `${name}_decimals`, scale: `${name}_scale`, unit: `${name}_unit` };
 }
 
-/** Returns the expression of an identifier as hex digits, in lower case. */
+/** Returns the expression of an identifier as hex digits, in lower case; in PostgreSQL with the collation that indexes compare fastest. */
 export function hexSql(dialect: ViewDialect, value: string): string {
-  return dialect === "duckdb" ? `lower(hex(${value}))` : `encode(${value}, 'hex')`;
+  return dialect === "duckdb" ? `lower(hex(${value}))` : `encode(${value}, 'hex') COLLATE "C"`;
 }
 
 /** Returns the expression of a code's name in a row `t`; the number itself, if this release does not know it. */
