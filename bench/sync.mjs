@@ -25,6 +25,8 @@ import { startServer } from "../test/support/postgres-server.mjs";
 import { BLOCKS, CHAIN, nameOf, schema, writeArchives } from "./trades.mjs";
 
 const run = promisify(execFile);
+/** The peer creates no indexes for queries either. */
+const KEYS = ["--indexes", "keys"];
 const CHUNK = 1024 * 1024;
 const PREFIX_BYTES = 5;
 const self = fileURLToPath(import.meta.url);
@@ -115,19 +117,19 @@ async function measure(checkout, segments = 8, megabytes = 60, rounds = 3) {
     },
     "sync to PostgreSQL": async () => {
       await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
-      return sync(postgres.url);
+      return sync(postgres.url, { more: KEYS });
     },
     ...(checkout === undefined
       ? {
           "sync to PostgreSQL, one unit at a time": async () => {
             await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
-            return sync(postgres.url, { more: ["--parallel", "1"] });
+            return sync(postgres.url, { more: [...KEYS, "--parallel", "1"] });
           },
         }
       : {
           "sync to PostgreSQL, the other build": async () => {
             await psql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public");
-            return sync(postgres.url, { by: join(checkout, COMMAND) });
+            return sync(postgres.url, { by: join(checkout, COMMAND), more: KEYS });
           },
         }),
     "read_csv into DuckDB": () => duckdb((select) => `CREATE TABLE trades AS ${select}`),
