@@ -1,0 +1,172 @@
+import { mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DuckDBConnection, DuckDBPreparedStatement } from "@duckdb/node-api";
+import { CanceledError, RequestError, TradewireError } from "../../base/errors/index.js";
+import { fileError } from "../../base/errors/node-errors.js";
+import { sweepTemporary, temporaryName } from "../../base/file/temporary-files.js";
+import { onAbort } from "../../base/signal/abort.js";
+import { throwIfAborted } from "../../base/signal/wait.js";
+import { literal } from "../sinks/duckdb/csv-columns.js";
+import { inDuckdb, loadDuckdb } from "../sinks/duckdb/duckdb-package.js";
+import { statementError } from "./duckdb-errors.js";
+import { jsonConverter } from "./duckdb-values.js";
+import { changingStatement, distinctNames, type QueryDatabase, type QueryRows, severalStatements } from "./query-database.js";
+
+/** What a database in memory gives its statements to read. */
+export interface DuckdbContent {
+  /** The name for messages. */
+  readonly name: string;
+  /** The folders whose files views read when a statement runs. */
+  readonly folders?: readonly string[];
+  /**
+   * Attaches files, and creates tables and views. Afterwards, nothing else can be opened.
+   *
+   * @throws errors of DuckDB
+   */
+  prepare(connection: DuckDBConnection): Promise<void>;
+}
+
+/**
+ * Opens a database in memory that only reads what its content gives. It runs SELECT statements only: it has no other access to
+ * files, loads no extensions, and its settings cannot be changed.
+ *
+ * @param content what statements read
+ * @param memoryLimit DuckDB's memory limit, in its syntax; larger intermediate results go to a temporary folder
+ * @param signal interrupts what runs
+ * @throws {@link SinkError} if DuckDB cannot open the content; {@link RequestError} if its package is missing
+ */
+export async function openDuckdbQuery(
+  { name, folders = [], prepare }: DuckdbContent,
+  memoryLimit: string,
+  signal: AbortSignal,
+): Promise<Required<QueryDatabase>> {
+  const { DuckDBInstance } = await loadDuckdb();
+  throwIfAborted(signal);
+  const temporary = await createTemporaryFolder();
+  const instance = await inDuckdb(
+    name,
+    DuckDBInstance.create(":memory:", {
+      memory_limit: memoryLimit,
+      temp_directory: join(temporary, "spilled"),
+      autoinstall_known_extensions: "false",
+      autoload_known_extensions: "false",
+    }),
+  );
+  const connection = await instance.connect();
+  const stop = onAbort(signal, () => connection.interrupt());
+  const close = async () => {
+    stop();
+    connection.closeSync();
+    instance.closeSync();
+    await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
+  };
+  try {
+    await inDuckdb(name, prepareAndLock(connection, [temporary, ...folders], prepare));
+    throwIfAborted(signal);
+  } catch (reason) {
+    await close();
+    throw signal.aborted ? new CanceledError({ cause: reason }) : reason;
+  }
+  return { ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
+}
+
+async function createTemporaryFolder(): Promise<string> {
+  await sweepTemporary(tmpdir());
+  const folder = join(tmpdir(), await temporaryName());
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (reason) {
+    throw fileError(reason, folder);
+  }
+  return folder;
+}
+
+async function prepareAndLock(
+  connection: DuckDBConnection,
+  folders: readonly string[],
+  prepare: DuckdbContent["prepare"],
+): Promise<void> {
+  await connection.run("SET GLOBAL TimeZone = 'UTC'");
+  await prepare(connection);
+  await connection.run(`SET GLOBAL allowed_directories = [${folders.map((folder) => literal(join(folder, "/"))).join(", ")}]`);
+  await connection.run("SET GLOBAL enable_external_access = false");
+  await connection.run("SET GLOBAL lock_configuration = true");
+}
+
+async function reading(
+  connection: DuckDBConnection,
+  { name, temporary, signal }: { readonly name: string; readonly temporary: string; readonly signal: AbortSignal },
+): Promise<Omit<Required<QueryDatabase>, typeof Symbol.asyncDispose>> {
+  const jsonOf = jsonConverter(await loadDuckdb());
+
+  async function running<T>(run: () => Promise<T>): Promise<T> {
+    throwIfAborted(signal);
+    try {
+      return await run();
+    } catch (reason) {
+      if (signal.aborted) {
+        throw new CanceledError({ cause: reason });
+      }
+      throw reason instanceof TradewireError ? reason : statementError(reason, name);
+    }
+  }
+
+  return {
+    async query(sql): Promise<QueryRows> {
+      const result = await running(async () => (await prepareSelect(connection, sql)).stream());
+      return {
+        columns: distinctNames(result.columnNames()),
+        async *batches() {
+          for (;;) {
+            const chunk = await running(() => result.fetchChunk());
+            if (chunk === null || chunk.rowCount === 0) {
+              return;
+            }
+            yield { rows: chunk.getRows().map((row) => row.map(jsonOf)) };
+          }
+        },
+      };
+    },
+    async saveParquet(sql) {
+      const path = join(temporary, "rows.parquet");
+      await running(async () => {
+        await prepareSelect(connection, sql);
+        // As a literal, the statement cannot end the COPY, whatever comments it has.
+        await connection.run(`COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`);
+      });
+      return path;
+    },
+    async names() {
+      const found = await running(() => connection.runAndReadAll(NAMES));
+      return found.getRows().map(([each]) => String(each));
+    },
+  };
+}
+
+const NAMES = `SELECT DISTINCT name FROM (
+  SELECT table_name AS name FROM duckdb_columns() WHERE NOT internal
+  UNION ALL SELECT column_name FROM duckdb_columns() WHERE NOT internal
+  UNION ALL SELECT function_name || '(' FROM duckdb_functions() WHERE NOT internal
+) ORDER BY name`;
+
+/**
+ * Prepares a statement that only reads.
+ *
+ * @throws {@link RequestError} if it does more, or there are several; errors of DuckDB
+ */
+export async function prepareSelect(connection: DuckDBConnection, sql: string): Promise<DuckDBPreparedStatement> {
+  const { StatementType } = await loadDuckdb();
+  if (sql.replaceAll(/--[^\n]*|\/\*.*?\*\//gsu, "").trim().replaceAll(";", "") === "") {
+    throw new RequestError("the statement is empty", { advice: "Write a statement such as SELECT * FROM candles_1h." });
+  }
+  const statements = await connection.extractStatements(sql);
+  if (statements.count !== 1) {
+    throw severalStatements();
+  }
+  const prepared = await statements.prepare(0);
+  if (prepared.statementType !== StatementType.SELECT) {
+    throw changingStatement();
+  }
+  return prepared;
+}
