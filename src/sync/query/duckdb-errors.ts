@@ -1,7 +1,7 @@
+import { Code } from "../../base/errors/code.js";
 import { MAX_MESSAGE, truncate } from "../../base/errors/error-text.js";
 import { RequestError, SinkError, type TradewireError } from "../../base/errors/index.js";
 import { isError } from "../../base/errors/node-errors.js";
-import { Code } from "../../base/errors/code.js";
 import { duckdbError } from "../sinks/duckdb/duckdb-package.js";
 
 /** The kinds of DuckDB's errors that a statement causes. */

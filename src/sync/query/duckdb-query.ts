@@ -11,7 +11,13 @@ import { literal } from "../sinks/duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../sinks/duckdb/duckdb-package.js";
 import { statementError } from "./duckdb-errors.js";
 import { jsonConverter } from "./duckdb-values.js";
-import { changingStatement, distinctNames, type QueryDatabase, type QueryRows, severalStatements } from "./query-database.js";
+import {
+  changingStatement,
+  distinctNames,
+  type QueryDatabase,
+  type QueryRows,
+  severalStatements,
+} from "./query-database.js";
 
 /** What a database in memory gives its statements to read. */
 export interface DuckdbContent {
@@ -89,7 +95,9 @@ async function prepareAndLock(
 ): Promise<void> {
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
   await prepare(connection);
-  await connection.run(`SET GLOBAL allowed_directories = [${folders.map((folder) => literal(join(folder, "/"))).join(", ")}]`);
+  await connection.run(
+    `SET GLOBAL allowed_directories = [${folders.map((folder) => literal(join(folder, "/"))).join(", ")}]`,
+  );
   await connection.run("SET GLOBAL enable_external_access = false");
   await connection.run("SET GLOBAL lock_configuration = true");
 }
@@ -133,7 +141,9 @@ async function reading(
       await running(async () => {
         await prepareSelect(connection, sql);
         // As a literal, the statement cannot end the COPY, whatever comments it has.
-        await connection.run(`COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`);
+        await connection.run(
+          `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`,
+        );
       });
       return path;
     },
@@ -157,7 +167,12 @@ const NAMES = `SELECT DISTINCT name FROM (
  */
 export async function prepareSelect(connection: DuckDBConnection, sql: string): Promise<DuckDBPreparedStatement> {
   const { StatementType } = await loadDuckdb();
-  if (sql.replaceAll(/--[^\n]*|\/\*.*?\*\//gsu, "").trim().replaceAll(";", "") === "") {
+  if (
+    sql
+      .replaceAll(/--[^\n]*|\/\*.*?\*\//gsu, "")
+      .trim()
+      .replaceAll(";", "") === ""
+  ) {
     throw new RequestError("the statement is empty", { advice: "Write a statement such as SELECT * FROM candles_1h." });
   }
   const statements = await connection.extractStatements(sql);

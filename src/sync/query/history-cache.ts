@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { sweepLocks, takeLock } from "../../base/file/lock-file.js";
 import { sweepTemporary } from "../../base/file/temporary-files.js";
+import { unixMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
 
 /** A file of the cache, which nobody else uses until it is released. */
@@ -51,7 +52,7 @@ export async function takeCacheFile(
     size: () => sizeOf(path),
     remove: () => removeDatabase(path),
     async markUsed(maxBytes) {
-      const now = new Date();
+      const now = new Date(unixMs());
       await inFolder(path, utimes(path, now, now));
       await removeUnused(folder, path, maxBytes);
     },
