@@ -59,7 +59,7 @@ async function serve(folder, segments) {
         }),
       }),
   });
-  const server = createServer(async (request, response) => {
+  const server = createServer({ maxSessionMemory: 1000 }, async (request, response) => {
     if (!request.url.endsWith("/ExportNetworkHistory")) {
       return listing(request, response);
     }

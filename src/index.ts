@@ -72,6 +72,7 @@ export type {
   SavedExport,
   SaveOptions,
 } from "./data/history/network-history-export.js";
+export type { ReferencedRecords, References } from "./data/history/referenced-records.js";
 export type { Segment } from "./data/history/segment-chain.js";
 export {
   type BlockRange,

@@ -39,7 +39,7 @@ it.each([
   ["tradewire/transport", "createGrpcJsTransport", 700], // Most of it is @grpc/grpc-js.
   ["tradewire/api", "vega", 400],
   ["tradewire/opentelemetry", "openTelemetry", 30],
-  ["tradewire/sync", "syncHistory", 480], // Half of it are the definitions of listings, which only a sink with views loads.
+  ["tradewire/sync", "syncHistory", 250],
   ["tradewire/sync/contract", "sinkContract", 200],
   ["tradewire/journal/contract", "journalContract", 100],
   ["tradewire/devnode", "startDevnode", 900],

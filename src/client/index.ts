@@ -15,6 +15,7 @@ import {
   type ExportOptions,
   type NetworkHistoryExport,
 } from "../data/history/network-history-export.js";
+import { createReferences, type References } from "../data/history/referenced-records.js";
 import type { PartRetry } from "../data/history/save-in-parts.js";
 import { listSegments } from "../data/history/segments.js";
 import {
@@ -68,6 +69,7 @@ import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";
 export interface Client
   extends Listings,
     Paging,
+    References,
     Events,
     TransactionResults,
     Following,
@@ -288,6 +290,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       listSegments: (listOptions) => client.listSegments(listOptions),
     }),
     ...paging,
+    ...createReferences(paging.records),
     ...createListings(data, listRecords, failing, requireOrder),
     ...createRecordListings(serviceClient, paging.records, listRecords),
     ...createTransactionResults(live),

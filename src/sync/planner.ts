@@ -10,7 +10,7 @@ import type { CoverageComparison, HistoryMark, Sink, TableRange, TableSummary } 
 import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
 import { type MissingSegment, type NodeHistory, type Segment, segmentEndingAt, type Unit, unitsOf } from "./unit.js";
 import { unitUnavailable } from "./unit-loader.js";
-import { createListedStore } from "./views/store-listed.js";
+import { openViews } from "./views/store-listed.js";
 
 /** The nodes, the sink, and the part of the history that a plan is made for. */
 export interface PlannerOptions
@@ -101,8 +101,8 @@ export async function runPlanner(
   }
   const { follow, retryContext } = options;
   const source = await openSource(history);
-  const storeListed = createListedStore(options.clients, options.sink, options.tables, retryContext);
-  await storeListed();
+  await using listed = await openViews(options.clients, options.sink, options.tables, retryContext);
+  listed.start();
   const compare = createComparison(options, history, source);
   const unitAvailability = createAvailability(retryContext.retryForMs);
   const gapAvailability = createAvailability(retryContext.retryForMs);
@@ -150,9 +150,10 @@ export async function runPlanner(
       plan = await compare(state);
     }
     if (plan.kind === "complete") {
-      await storeListed(); // What is new since the beginning.
+      listed.start(); // For what is new since the beginning.
     }
     if (plan.kind === "complete" && !follow) {
+      await listed.ended();
       const { tables, gaps } = plan.found;
       if (gaps.length === 0 || !(await waitForNodes())) {
         return { chainId: history.current.chainId, tables, gaps };

@@ -223,6 +223,13 @@ export interface Sink extends AsyncDisposable {
   /** Removes a unit: its rows and its entry in one transaction. Does nothing if the ledger has no such entry. */
   remove(entry: LedgerEntry): Promise<void>;
   /**
+   * Creates the views over the tables, or updates them. Called by a sync after `open`, and not by workers and repairs. Absent if the sink has
+   * no views.
+   *
+   * @throws `SinkError` if they cannot be created; the previous ones remain
+   */
+  createViews?(signal: AbortSignal): Promise<void>;
+  /**
    * Stores markets, assets or accounts that a node lists, for views: those that are new or have changed. Absent if the sink has no views.
    */
   storeListed?(table: ListedTable, rows: readonly ListedRow[]): Promise<void>;

@@ -33,6 +33,8 @@ export type SyncEvent =
    * history.
    */
   | { readonly kind: "lag"; readonly node: string; readonly lag: DataNodeLag }
+  /** The views could not be created or updated, and remain as they were. */
+  | { readonly kind: "unviewed"; readonly error: TradewireError }
   /**
    * The markets, assets and accounts that nodes list could not be stored: views lack the decimals and names that no exported row has.
    */

@@ -13,8 +13,8 @@ import { MAX_TIMER_MS } from "../base/runtime/index.js";
 import type { DataNodeLag } from "../data/history/data-node-lag.js";
 import { type ExportRequest, reversedRangeError } from "../data/history/export-request.js";
 import type { ExportOptions, NetworkHistoryExport } from "../data/history/network-history-export.js";
+import type { References } from "../data/history/referenced-records.js";
 import type { BlockRange } from "../data/history/segments.js";
-import type { Paging } from "../data/listing/paging.js";
 import { readTable, type TableName, tableNames } from "../data/schema/table-names.js";
 import type { Sink, TableRange, TableSummary } from "./sink.js";
 import type { SyncHooks } from "./sync-events.js";
@@ -25,8 +25,8 @@ export interface SyncClient {
   /** The name of the node in events and errors, such as its URL; "the node" by default. */
   readonly name?: string | undefined;
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
-  /** Lists the records of a method. Without it, views lack the decimals and names that no exported row has. */
-  readonly records?: Paging["records"] | undefined;
+  /** Lists markets, assets and accounts. Without it, views lack the decimals and names that no exported row has. */
+  readonly referencedRecords?: References["referencedRecords"] | undefined;
   listSegments(options?: { readonly signal?: AbortSignal }): Promise<HistorySegment[]>;
   /**
    * Compares the data node with its core and with the clock. Without it, a data node that has stopped writing goes

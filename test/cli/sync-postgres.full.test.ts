@@ -90,7 +90,7 @@ describe("tradewire schema --for-sync", () => {
 describe("tradewire sync --to postgres:", () => {
   it("fills a schema of the URL, makes views, and keys after the rows", async () => {
     const url = await server.createDatabase();
-    const more = ["--create-indexes", "after", "--views", "all", "-o", "table"];
+    const more = ["--create-indexes", "after", "-o", "table"];
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows from 6 exports, /);

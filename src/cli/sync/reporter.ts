@@ -151,8 +151,9 @@ function eventObject(event: SyncEvent): object | undefined {
       return { event: "away", node: event.node, error: event.error };
     case "lag":
       return { event: "lag", node: event.node, ...event.lag };
+    case "unviewed":
     case "unlisted":
-      return { event: "unlisted", error: event.error };
+      return { event: event.kind, error: event.error };
     case "unknown": {
       const { table, column, value } = event.unknown;
       return { event: "unknown", table, column, value };
@@ -218,6 +219,8 @@ function eventText(event: SyncEvent): string | undefined {
     }
     case "unreachable":
       return printable(`${event.node} is unreachable and skipped for now: ${event.error.summary}`);
+    case "unviewed":
+      return printable(`the views were not created or updated: ${event.error.summary}`);
     case "unlisted":
       return printable(`views may lack names and decimals, as no node lists its markets: ${event.error.summary}`);
     default:

@@ -30,7 +30,7 @@ export const sinkOptions = {
     "create only keys in PostgreSQL or, after the first load, also indexes for common queries (default: query)",
     ["keys", "query"],
   ),
-  views: choice("<which>", "create views such as trades_v and candles_1h in a database, or none (default: none)", [
+  views: choice("<which>", "create views such as trades_v and candles_1h in a database, or none (default: all)", [
     "all",
     "none",
   ]),

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import type { AccountType } from "../../../gen/client/vega/vega_pb.js";
+import type { AccountBalance } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import type { Paging } from "../../data/listing/paging.js";
+import type { ReferencedRecords } from "../../data/history/referenced-records.js";
 import type { TableName } from "../../data/schema/table-names.js";
 
 /** A row of a table of what nodes list, by its columns. Identifiers are hex digits. */
@@ -12,8 +15,6 @@ export type ListedTable = "tradewire_markets" | "tradewire_assets" | "tradewire_
 /** What a node lists, by the tables that hold it, in batches. */
 export type ListedRecords = Readonly<Record<ListedTable, AsyncIterable<readonly ListedRow[]>>>;
 
-/** The maximum number of records that are read of each kind: more than any network has. */
-const MAX_RECORDS = 10_000_000;
 /** The maximum length of a text. */
 const MAX_TEXT = 1000;
 /** The number of records that are stored at a time. */
@@ -23,46 +24,49 @@ const BATCH = 5000;
 const WITH_ACCOUNTS: readonly TableName[] = ["balances", "margin_levels", "ledger"];
 
 /**
- * Reads the markets, assets and accounts that a node lists: what exported rows refer to and no table has.
+ * Makes rows of the markets, assets and accounts that a node lists: what exported rows refer to and no table has.
  *
- * @param records lists the records of a method
+ * @param records what the node lists
  * @param tables the tables of the sink
  * @returns the rows; nothing is sent before they are requested
  */
 export async function listedRecords(
-  records: Paging["records"],
+  { markets, assets, accounts }: ReferencedRecords,
   tables: readonly TableName[],
-  signal: AbortSignal,
 ): Promise<ListedRecords> {
-  const [{ TradingDataService }, { AccountType }] = await Promise.all([
-    import("../../../gen/datanode/api/v2/trading_data_pb.js"),
-    import("../../../gen/vega/vega_pb.js"),
-  ]);
-  const { listMarkets, listAssets, listAccounts } = TradingDataService.method;
-  const options = { signal, limit: MAX_RECORDS };
+  const { AccountType: accountTypes } = await import("../../../gen/client/vega/vega_pb.js");
   const hasAccounts = tables.some((table) => WITH_ACCOUNTS.includes(table));
   return {
-    tradewire_markets: batches(records(listMarkets, { includeSettled: true }, options), marketRow),
-    tradewire_assets: batches(records(listAssets, {}, options), ({ id, details }) => ({
-      asset_id: id,
-      code: details?.symbol ?? null,
-      name: details?.name ?? null,
-      decimals: details === undefined ? null : Number(details.decimals),
-      quantum: details?.quantum ?? null,
-    })),
+    tradewire_markets: batches(markets, marketRow),
+    tradewire_assets: batches(assets, assetRow),
     tradewire_accounts: hasAccounts
-      ? batches(records(listAccounts, {}, options), ({ owner, asset, marketId, type }) => {
-          const name = AccountType[type] ?? String(type);
-          return {
-            // v0.78, `deterministicIDFromAccount` in datanode/sqlstore/accounts.go.
-            account_id: createHash("sha256").update(`${asset}${owner}${marketId}ACCOUNT_TYPE_${name}`).digest("hex"),
-            party: owner,
-            asset_id: asset,
-            market_id: marketId === "" ? null : marketId,
-            type: `ACCOUNT_TYPE_${name}`,
-          };
-        })
+      ? batches(accounts, (account) => accountRow(account, (type) => accountTypes[type] ?? String(type)))
       : nothing(),
+  };
+}
+
+function assetRow({ id, details }: Asset): ListedRow {
+  return {
+    asset_id: id,
+    code: details?.symbol ?? null,
+    name: details?.name ?? null,
+    decimals: details === undefined ? null : Number(details.decimals),
+    quantum: details?.quantum ?? null,
+  };
+}
+
+function accountRow(
+  { owner, asset, marketId, type }: AccountBalance,
+  nameOf: (type: AccountType) => string,
+): ListedRow {
+  const typeName = `ACCOUNT_TYPE_${nameOf(type)}`;
+  return {
+    // v0.78, `deterministicIDFromAccount` in datanode/sqlstore/accounts.go.
+    account_id: createHash("sha256").update(`${asset}${owner}${marketId}${typeName}`).digest("hex"),
+    party: owner,
+    asset_id: asset,
+    market_id: marketId === "" ? null : marketId,
+    type: typeName,
   };
 }
 
@@ -82,13 +86,10 @@ function marketRow({ id, tradableInstrument, decimalPlaces, positionDecimalPlace
 }
 
 /** Makes rows of records, and drops those that a sink cannot store: with identifiers that are none, or numbers that are no integers. */
-async function* batches<T>(
-  records: AsyncIterable<{ readonly node: T }>,
-  rowOf: (record: T) => ListedRow,
-): AsyncGenerator<ListedRow[]> {
+async function* batches<T>(records: AsyncIterable<T>, rowOf: (record: T) => ListedRow): AsyncGenerator<ListedRow[]> {
   let batch: ListedRow[] = [];
-  for await (const { node } of records) {
-    const row = Object.entries(rowOf(node)).map(([name, value]) => [name, readable(value)] as const);
+  for await (const record of records) {
+    const row = Object.entries(rowOf(record)).map(([name, value]) => [name, readable(value)] as const);
     if (row.every(([name, value]) => isStorable(name, value))) {
       batch.push(Object.fromEntries(row));
     }

@@ -3,6 +3,7 @@ import {
   type Decimals,
   decimalColumns,
   decimalsOf,
+  exactSum,
   hexSql,
   listSql,
   type TableFunction,
@@ -73,7 +74,7 @@ function candlesQuery(dialect: ViewDialect, prefix: string, width: string, where
   return `SELECT m.code AS market, ${hexSql(dialect, "c.market_id")} AS market_id, c.start, ${listSql([...prices, ...volume, ...notional])}, c.trades
 FROM (
   SELECT market_id, ${start} AS start, ${first} AS open, max(price) AS high, min(price) AS low, ${last} AS close,
-    sum(size) AS volume, sum(price * size) AS notional, count(*) AS trades
+    sum(size) AS volume, ${exactSum(dialect, (column) => `${column("price")} * ${column("size")}`)} AS notional, count(*) AS trades
   FROM ${prefix}trades WHERE ${where} GROUP BY 1, 2
 ) AS c
 LEFT JOIN ${prefix}market_versions AS m ON m.market_id = c.market_id AND c.start >= m.valid_from AND c.start < m.valid_to`;
@@ -82,7 +83,8 @@ LEFT JOIN ${prefix}market_versions AS m ON m.market_id = c.market_id AND c.start
 function feesView(dialect: ViewDialect, prefix: string): View {
   const day = "CAST(vega_time AT TIME ZONE 'UTC' AS date)";
   const sums = Object.entries(FEES).map(
-    ([name, column]) => `sum(coalesce(buyer_${column}, 0) + coalesce(seller_${column}, 0)) AS ${name}`,
+    ([name, fee]) =>
+      `${exactSum(dialect, (column) => `coalesce(${column(`buyer_${fee}`)}, 0) + coalesce(${column(`seller_${fee}`)}, 0)`)} AS ${name}`,
   );
   const fees = Object.keys(FEES).flatMap((name) => decimalColumns(dialect, name, `f.${name}`, decimalsOf("asset")));
   return {

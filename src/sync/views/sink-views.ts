@@ -23,7 +23,15 @@ export interface ViewTables {
 export interface SinkViews {
   /** Creates what the views need, if it does not exist. */
   readonly before: readonly string[];
-  readonly parts: readonly { readonly kind: "view" | "function"; readonly name: string; readonly create: string }[];
+  readonly parts: readonly SinkView[];
+}
+
+/** A view, or a function that returns a value or rows. */
+export interface SinkView {
+  readonly kind: "view" | "function" | "table function";
+  readonly name: string;
+  /** Creates it, or replaces it if its columns or parameters are the same. */
+  readonly create: string;
 }
 
 /** Returns the views and functions over the tables of a sink. */
@@ -39,7 +47,7 @@ export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
   const view = ({ name, query }: View) => ({
     kind: "view" as const,
     name,
-    create: `CREATE ${dialect === "duckdb" ? "OR REPLACE " : ""}VIEW ${prefix}${name} AS ${query}`,
+    create: `CREATE OR REPLACE VIEW ${prefix}${name} AS ${query}`,
   });
   const helper = (each: HelperFunction) => ({ kind: "function" as const, ...each });
   return {
@@ -50,7 +58,7 @@ export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
       ...helperFunctions(dialect, prefix, tables).map(helper),
       ...[...readable, ...stateViews(dialect, prefix, tables), ...marketViews(dialect, prefix, tables)].map(view),
       ...functions.map((each) => ({
-        kind: "function" as const,
+        kind: "table function" as const,
         name: each.name,
         create: functionSql(dialect, prefix, each),
       })),
@@ -73,5 +81,5 @@ function functionSql(
     (each) => `${each.name} ${each.type}${each.byDefault === undefined ? "" : ` DEFAULT ${each.byDefault}`}`,
   );
   // Its names are resolved now, and not by the search path of those who call it.
-  return `CREATE FUNCTION ${prefix}${name}(${list.join(", ")}) RETURNS ${returns} LANGUAGE sql STABLE BEGIN ATOMIC\n${query};\nEND`;
+  return `CREATE OR REPLACE FUNCTION ${prefix}${name}(${list.join(", ")}) RETURNS ${returns} LANGUAGE sql STABLE BEGIN ATOMIC\n${query};\nEND`;
 }

@@ -92,24 +92,26 @@ export function stateFunctions(dialect: ViewDialect, prefix: string, tables: Vie
   if (!tables.has("blocks")) {
     return []; // Only this table has the times of blocks.
   }
-  const upTo = (table: TableName, at: string, gaps: string) =>
-    `vega_time <= (SELECT ${prefix}tradewire_block_time('${table}', ${at}, ${gaps}))`;
-  // By their numbers, parameters of PostgreSQL cannot be taken for columns.
   const isDuckdb = dialect === "duckdb";
+  // By their numbers, parameters of PostgreSQL cannot be taken for columns.
+  const [market, bookAt, bookGaps] = isDuckdb ? [MARKET.name, AT.name, GAPS.name] : ["$1", "$2", "$3"];
+  const [at, gaps] = isDuckdb ? [AT.name, GAPS.name] : ["$1", "$2"];
   const functions = AT_BLOCK.flatMap((name): TableFunction[] => {
     const state = STATES[name];
     if (state === undefined || !tables.has(state.table)) {
       return [];
     }
     const { table } = state;
-    const [at, gaps] = isDuckdb ? [AT.name, GAPS.name] : ["$1", "$2"];
-    const rows = lastRows(dialect, prefix, state, upTo(table, at, gaps));
+    const checks = { vega_time: `${prefix}tradewire_block_time('${table}', ${at}, ${gaps})` };
+    const rows = lastRowsUpTo(dialect, prefix, state, checks);
     const query = readableQuery(dialect, prefix, { table, rows, unknown: tables.get(table) });
     return [{ name: `${name}_at`, parameters: [AT, GAPS], returns: `SETOF ${prefix}${state.table}_v`, query }];
   });
-  const [market, at, gaps] = isDuckdb ? [MARKET.name, AT.name, GAPS.name] : ["$1", "$2", "$3"];
-  const book = `market_id = (SELECT ${prefix}tradewire_market_id(${market})) AND ${upTo("orders", at, gaps)}`;
-  return tables.has("orders") ? [...functions, bookFunction(dialect, prefix, book)] : functions;
+  const bookChecks = {
+    market_id: `${prefix}tradewire_market_id(${market})`,
+    vega_time: `${prefix}tradewire_block_time('orders', ${bookAt}, ${bookGaps})`,
+  };
+  return tables.has("orders") ? [...functions, bookFunction(dialect, prefix, bookChecks)] : functions;
 }
 
 const MARKET = { name: "of_market", type: "text" } as const;
@@ -117,9 +119,9 @@ const AT = { name: "at_block", type: "bigint" } as const;
 export const GAPS = { name: "allow_gaps", type: "boolean", byDefault: "false" } as const;
 
 /** The order book of a market, by its code or identifier. The curves of AMMs are not part of it: no table has them. */
-function bookFunction(dialect: ViewDialect, prefix: string, where: string): TableFunction {
+function bookFunction(dialect: ViewDialect, prefix: string, checks: Checks): TableFunction {
   const state: State = { ...ORDERS, where: `status IN (${codesOf(["STATUS_ACTIVE"])})` };
-  const rows = lastRows(dialect, prefix, state, where);
+  const rows = lastRowsUpTo(dialect, prefix, state, checks);
   return {
     name: "book_at",
     parameters: [MARKET, AT, GAPS],
@@ -151,6 +153,34 @@ export function lastPositions(dialect: ViewDialect, prefix: string): string {
   return lastRows(dialect, prefix, POSITIONS);
 }
 
+/** The calls of functions that return the last time, and the market, of the rows that a function looks at, or fail. */
+type Checks = Readonly<Partial<Record<"market_id" | "vega_time", string>>>;
+
+/** Returns the relation of the last row of each object up to a time. The checks fail even if the table has no rows. */
+function lastRowsUpTo(dialect: ViewDialect, prefix: string, state: State, checks: Checks): string {
+  const conditions = (against: (column: string, call: string) => string) =>
+    Object.entries(checks)
+      .map(([column, call]) => `${column} ${column === "vega_time" ? "<=" : "="} ${against(column, call)}`)
+      .join(" AND ");
+  if (dialect === "duckdb") {
+    return lastRows(
+      dialect,
+      prefix,
+      state,
+      conditions((_, call) => `(SELECT ${call})`),
+    );
+  }
+  const values = Object.entries(checks).map(([column, call]) => `${call} AS ${column}`);
+  const rows = lastRows(
+    dialect,
+    prefix,
+    state,
+    conditions((column) => `checked.${column}`),
+  );
+  // With OFFSET, the calls are evaluated once, before rows are read.
+  return `(SELECT found.* FROM (SELECT ${values.join(", ")} OFFSET 0) AS checked CROSS JOIN LATERAL ${rows} AS found)`;
+}
+
 /** Returns the relation of the last row of each object, among the rows that meet a condition. */
 function lastRows(
   dialect: ViewDialect,
@@ -167,6 +197,7 @@ function lastRows(
   return `(SELECT * FROM (${last}) AS last_rows WHERE ${where})`;
 }
 
+const MARKET_ERROR = ["no market has the code or the identifier ", ": see market_versions"] as const;
 const BLOCK_ERROR = [
   "block ",
   " is not loaded into ",
@@ -191,7 +222,7 @@ function duckdbHelpers(): HelperFunction[] {
     macro(
       "tradewire_market_id",
       "wanted",
-      "coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted))",
+      `coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted), CAST(${fail(MARKET_ERROR, "wanted")} AS BLOB))`,
     ),
     macro(
       "tradewire_no_gap",
@@ -212,19 +243,26 @@ function postgresHelpers(prefix: string): HelperFunction[] {
     `RAISE EXCEPTION '${text.join("%")}', ${values.join(", ")} USING ERRCODE = 'no_data_found'`;
   const create = (name: string, parameters: string, returns: string, body: string) => ({
     name,
-    create: `CREATE FUNCTION ${prefix}${name}(${parameters}) RETURNS ${returns} STABLE ${body}`,
+    create: `CREATE OR REPLACE FUNCTION ${prefix}${name}(${parameters}) RETURNS ${returns} STABLE ${body}`,
   });
   return [
     create(
       "tradewire_market_id",
       "wanted text",
       "bytea",
-      `LANGUAGE sql BEGIN ATOMIC
-SELECT coalesce(
-  (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE encode(v.market_id, 'hex') = lower(wanted)),
-  (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted)
-);
-END`,
+      `LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  found_market bytea := coalesce(
+    (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE encode(v.market_id, 'hex') = lower(wanted)),
+    (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted)
+  );
+BEGIN
+  IF found_market IS NULL THEN
+    ${fail(MARKET_ERROR, "wanted")};
+  END IF;
+  RETURN found_market;
+END
+$$`,
     ),
     create(
       "tradewire_no_gap",

@@ -60,7 +60,8 @@ export function readableQuery(
   const all = [...columns, ...joined].map(({ name, value }) => (value === `t.${name}` ? value : `${value} AS ${name}`));
   const names = new Set([...columns, ...joined].map(({ name }) => name).concat(RESERVED));
   const more = unknown.filter((name) => !names.has(name.toLowerCase())).map((name) => `t.${identifier(name)}`);
-  const list = [...all, ...more, ...further].map((each) => `  ${each}`);
+  // What is unknown comes last: PostgreSQL can only append columns to a view.
+  const list = [...all, ...further, ...more].map((each) => `  ${each}`);
   return `SELECT\n${list.join(",\n")}\n${[`FROM ${rows} AS t`, ...joinsSql(prefix, owners)].join("\n")}`;
 }
 

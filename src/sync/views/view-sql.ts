@@ -105,6 +105,22 @@ export function decimalColumnsOf(dialect: ViewDialect, column: TableColumn, deci
   ];
 }
 
+/** A number that DuckDB adds up exactly with fewer than 38 digits, up to 10^8 times. */
+const SUMMABLE = "1e30";
+
+/**
+ * Returns the exact sum of an expression. In DuckDB it is NULL if a number, or one of those that it is made of, has more than 30 digits:
+ * an overflow would end the query, also of those who ask for other rows.
+ */
+export function exactSum(dialect: ViewDialect, sumOf: (column: (name: string) => string) => string): string {
+  const value = sumOf((name) => name);
+  if (dialect === "postgres") {
+    return `sum(${value})`;
+  }
+  const size = `abs(${sumOf((name) => `CAST(${name} AS DOUBLE)`)})`;
+  return `CASE WHEN max(${size}) < ${SUMMABLE} THEN sum(CASE WHEN ${size} < ${SUMMABLE} THEN ${value} END) END`;
+}
+
 /** Returns columns as the list of a query. */
 export function listSql(columns: readonly ViewColumn[]): string {
   return columns.map(({ name, value }) => `${value} AS ${name}`).join(", ");

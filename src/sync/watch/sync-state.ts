@@ -187,6 +187,7 @@ function applyEvent(tracker: Tracker, event: SyncEvent): void {
       return;
     case "unreachable":
     case "unlisted":
+    case "unviewed":
       errors.add(event.error, { at });
       return;
     case "lag":

@@ -46,7 +46,7 @@ const kinds: [string, (folder: string) => SinkHost][] = [
     (folder) => {
       const path = join(folder, "a.duckdb");
       return {
-        makeSink: () => duckdbSink(path, { views: "all" }),
+        makeSink: () => duckdbSink(path),
         readRows: (table: TableName) =>
           withDuckdb(path, async (ask) => {
             const there = await ask(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${table}'`);

@@ -15,6 +15,8 @@ import {
   withFolder,
 } from "../sinks/support/units.js";
 
+const { signal } = new AbortController();
+
 /** Writes a number with decimals by moving its point. */
 function moved(value: bigint, decimals: number): string {
   const digits = String(value < 0n ? -value : value);
@@ -35,8 +37,9 @@ const amounts = fc.oneof(
 it("the views of DuckDB have the nearest number and its exact text, with any decimals", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    await using sink = duckdbSink(path, { views: "all" });
+    await using sink = duckdbSink(path);
     await sink.open(opening(["blocks"]));
+    await sink.createViews?.(signal);
     await sink.close();
     await withDuckdb(path, async (query) => {
       await fc.assert(
@@ -82,14 +85,11 @@ it("the views of DuckDB are left out if they are not wanted, and replace nothing
     await connection.run("CREATE MACRO candles(x) AS TABLE SELECT x AS mine");
     connection.closeSync();
     instance.closeSync();
-    const sink = duckdbSink(path, { views: "all" });
-    await expect(sink.open(opening(["trades"]))).rejects.toThrow(
-      '"candles" exists but was not created by tradewire sync',
-    );
+    const sink = duckdbSink(path);
+    await sink.open(opening(["trades"]));
+    await expect(sink.createViews?.(signal)).rejects.toThrow('"candles" exists but was not created by tradewire sync');
     await sink.close();
-    const plain = duckdbSink(path);
-    await plain.open(opening(["trades"]));
-    await plain.close();
+    expect(duckdbSink(path, { views: "none" })).not.toHaveProperty("createViews");
     expect(await ask("SELECT view_name FROM duckdb_views() WHERE NOT internal", path)).toEqual([]);
     expect(await ask("FROM candles(7)", path)).toEqual([[7]]);
   });
@@ -98,11 +98,73 @@ it("the views of DuckDB are left out if they are not wanted, and replace nothing
 it("the views of DuckDB have the columns that a newer node sends", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "a.duckdb");
-    const sink = duckdbSink(path, { views: "all" });
+    const sink = duckdbSink(path);
     await sink.open(opening(["blocks"]));
+    await sink.createViews?.(signal);
     const fetch = fetchOf([...columnsOf("blocks"), 'new "x"'], [[...rowOf("blocks", {}), "y"]]);
     await sink.load(unitAt("blocks", 1), fetch, plainly());
+    await sink.createViews?.(signal);
     await sink.close();
     expect(await ask('SELECT height, "new ""x""" FROM blocks_v', path)).toEqual([["1", "y"]]);
+  });
+});
+
+it("one number that is too large to be added up leaves the sums of other markets and days", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "a.duckdb");
+    const sink = duckdbSink(path);
+    await sink.open(opening(["trades"]));
+    await sink.createViews?.(signal);
+    const huge = "9".repeat(38);
+    const trade = (seq: string, market: string, price: string, fee: string) =>
+      rowOf("trades", {
+        seq_num: seq,
+        market_id: market,
+        price,
+        size: "1000",
+        buyer_maker_fee: fee,
+        seller_maker_fee: fee,
+      });
+    const rows = [trade("1", "\\xaa", "5", "7"), trade("2", "\\xbb", huge, huge), trade("3", "\\xbb", "5", "7")];
+    await sink.load(unitAt("trades", 1), fetchOf(columnsOf("trades"), rows), plainly());
+    await sink.storeListed?.(
+      "tradewire_markets",
+      ["aa", "bb"].map((id) => ({
+        market_id: id,
+        code: id,
+        name: id,
+        price_decimals: 1,
+        size_decimals: 2,
+        asset_id: "cc",
+      })),
+    );
+    await sink.storeListed?.("tradewire_assets", [{ asset_id: "cc", code: "C", name: "C", decimals: 1 }]);
+    await sink.close();
+    const candles = "SELECT market, high_text, volume_text, notional_text, trades FROM candles_1m ORDER BY market";
+    expect(await ask(candles, path)).toEqual([
+      ["aa", "0.5", "10.00", "5.000", "1"],
+      ["bb", `${"9".repeat(37)}.9`, "20.00", null, "2"],
+    ]);
+    expect(await ask("SELECT market, maker_text, trades FROM fees_by_day ORDER BY market", path)).toEqual([
+      ["aa", "1.4", "1"],
+      ["bb", null, "2"],
+    ]);
+  });
+});
+
+it("functions of a block fail over an empty table, too, and the book fails without such a market", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "a.duckdb");
+    const sink = duckdbSink(path);
+    await sink.open(opening(["blocks", "orders"]));
+    await sink.createViews?.(signal);
+    await sink.load(unitAt("blocks", 1), fetchOf(columnsOf("blocks"), [rowOf("blocks", {})]), plainly());
+    await sink.load(unitAt("orders", 1), fetchOf(columnsOf("orders"), []), plainly());
+    await sink.close();
+    expect(await ask("FROM orders_at(1)", path)).toEqual([]);
+    await expect(ask("FROM orders_at(2)", path)).rejects.toThrow("block 2 is not loaded into orders");
+    await expect(ask("FROM book_at('BTC', 1)", path)).rejects.toThrow(
+      "no market has the code or the identifier BTC: see market_versions",
+    );
   });
 });

@@ -64,10 +64,7 @@ beforeAll(async () => {
       states.push(await nodeState());
     }
   }
-  for (const sink of [
-    duckdbSink(join(folder, "views.duckdb"), { views: "all" }),
-    postgresSink(server.url, { views: "all" }),
-  ]) {
+  for (const sink of [duckdbSink(join(folder, "views.duckdb")), postgresSink(server.url)]) {
     await syncHistory(client, { sink });
   }
 });

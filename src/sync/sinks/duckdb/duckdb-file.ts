@@ -42,7 +42,7 @@ export interface DuckdbFile {
     what: string,
     bytes: bigint,
     append: (connection: DuckDBConnection) => Promise<T>,
-    signal: AbortSignal,
+    signal?: AbortSignal,
   ): Promise<T>;
   close(): Promise<void>;
 }

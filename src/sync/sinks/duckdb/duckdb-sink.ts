@@ -42,7 +42,7 @@ import { comparedSql, typedSql } from "./number-columns.js";
 
 /** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
-  /** Whether to create views such as `trades_v` and `candles_1h`, and macros such as `orders_at`; `none` by default. */
+  /** Whether a sync creates views such as `trades_v` and `candles_1h`, and macros such as `orders_at`; `all` by default. */
   readonly views?: "all" | "none" | undefined;
   /** DuckDB's memory limit, in its syntax; `1GiB` by default. The process needs some 300 MiB in addition. */
   readonly memoryLimit?: string | undefined;
@@ -73,7 +73,7 @@ interface Opened {
  */
 export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink {
   assertKnownKeys("options", options, { views: true, memoryLimit: true });
-  const { views = "none", memoryLimit = MEMORY_LIMIT } = options;
+  const { views = "all", memoryLimit = MEMORY_LIMIT } = options;
   assertText("the path of a DuckDB file", path, "history.duckdb");
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   assertOneOf("views", views, ["all", "none"]);
@@ -106,9 +106,6 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         await createLedger(connection, name, settings);
         for (const table of settings.tables) {
           await createTable(connection, table);
-        }
-        if (views === "all") {
-          await createViews(connection);
         }
       });
     },
@@ -146,13 +143,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
           reportAddedColumns(unit, plan, rules);
-          const load = async (connection: DuckDBConnection) => {
-            const loaded = await replaceRows(connection, unit, replaced, plan, spooled, rules);
-            if (plan.added.length > 0 && views === "all") {
-              await createViews(connection);
-            }
-            return loaded;
-          };
+          const load = (connection: DuckDBConnection) => replaceRows(connection, unit, replaced, plan, spooled, rules);
           const what = `loading ${unitName(unit)}`;
           // A change of the table or of existing rows conflicts with other transactions.
           return replaced.length === 0 && plan.added.length === 0
@@ -176,9 +167,11 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       }
     },
     ...(views === "all" && {
+      createViews: (signal) => database().write("creating the views", createViews, signal),
       async storeListed(table, rows) {
         const { sql, values } = storeListedSql("duckdb", "", table, rows);
-        await database().write("storing what a node lists", (connection) => connection.run(sql, values));
+        const store = (connection: DuckDBConnection) => connection.run(sql, values);
+        await database().append("storing what a node lists", 0n, store);
       },
     }),
     async countRows(entry) {

@@ -7,6 +7,8 @@ import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
 import { sinkViews } from "../../views/sink-views.js";
 import { tableColumns } from "./duckdb-tables.js";
 
+const WHAT = { view: "VIEW", function: "MACRO", "table function": "MACRO TABLE" } as const;
+
 /** The comment of the views and macros that a sync has created, and may replace. */
 const OURS = "created by tradewire";
 const HERE = "database_name = current_database() AND schema_name = 'main'";
@@ -40,8 +42,7 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
       throw takenError(name);
     }
     await connection.run(create);
-    const what = kind === "view" ? "VIEW" : create.includes(" AS TABLE ") ? "MACRO TABLE" : "MACRO";
-    await connection.run(`COMMENT ON ${what} ${name} IS '${OURS}'`);
+    await connection.run(`COMMENT ON ${WHAT[kind]} ${name} IS '${OURS}'`);
   }
 }
 

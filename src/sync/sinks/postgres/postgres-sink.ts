@@ -15,6 +15,7 @@ import { assertSupported, changeMarks, ENTRY, readAsked, readChain, readIdentity
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
 import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
+import { createViews } from "./postgres-views.js";
 import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 
 /** Options of a PostgreSQL sink. */
@@ -26,7 +27,7 @@ export interface PostgresSinkOptions {
    * {@link PostgresSink.createIndexes} or the next sync with the default. The first sync is faster without them.
    */
   readonly createIndexes?: "with" | "after" | undefined;
-  /** Whether to create views such as `trades_v` and `candles_1h`, and functions such as `orders_at`; `none` by default. */
+  /** Whether a sync creates views such as `trades_v` and `candles_1h`, and functions such as `orders_at`; `all` by default. */
   readonly views?: "all" | "none" | undefined;
   /**
    * Roles that may own the schema, its tables and their triggers. An owner can run code as the sync's role, so a sync is refused
@@ -35,8 +36,11 @@ export interface PostgresSinkOptions {
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
+/** The methods that a sink without views lacks. */
+type ViewMethod = "createViews" | "storeListed";
+
 /** A sink in PostgreSQL. */
-export interface PostgresSink extends Required<Omit<Sink, "storeListed">>, Pick<Sink, "storeListed"> {
+export interface PostgresSink extends Required<Omit<Sink, ViewMethod>>, Pick<Sink, ViewMethod> {
   /**
    * Creates the primary keys and indexes that the opened tables lack, or, after `inspect`, all tables of the schema.
    * This may take a long time, and blocks loads of the table.
@@ -97,7 +101,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
   }
   const place = parseTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
-  const { views = "none" } = options;
+  const { views = "all" } = options;
   let state: Opened | undefined;
   let losses = 0;
 
@@ -151,7 +155,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         async (connections) => {
           const { chainId, tables, fromBlock } = how;
           const indexes = options.createIndexes !== "after";
-          const wanted = { ...place, chainId, tables, fromBlock, indexes, views: views === "all" };
+          const wanted = { ...place, chainId, tables, fromBlock, indexes };
           const schema = await connections.transaction("creating the tables", {}, async (client) => {
             await createTables(client, wanted);
             return schemaOid(client, place.schema);
@@ -237,6 +241,11 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       inTransaction(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
 
     ...(views === "all" && {
+      async createViews(signal) {
+        const create = (client: PoolClient, { schema: number = "" }: Opened) =>
+          createViews(client, { ...place, number });
+        await inTransaction("creating the views", create, undefined, signal);
+      },
       async storeListed(table, rows) {
         const { sql, values } = storeListedSql("postgres", `${within}.`, table, rows);
         const store = (client: PoolClient) => client.query(sql, values);

@@ -7,7 +7,6 @@ import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../../sink-
 import { LISTED_TABLES } from "../../views/version-views.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
 import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
-import { createViews } from "./postgres-views.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -21,14 +20,13 @@ export interface SchemaPlan {
   readonly fromBlock: bigint | undefined;
   /** Whether to create the primary keys and indexes now. */
   readonly indexes: boolean;
-  readonly views: boolean;
 }
 
 /** The transaction's setting from which rows take the first block of their unit. */
 export const FROM_BLOCK_SETTING = "tradewire.from_block";
 
 /**
- * Creates the schema, ledger, types, tables, indexes and views that do not exist. Concurrent calls wait for each other.
+ * Creates the schema, ledger, types, tables and indexes that do not exist. Concurrent calls wait for each other.
  *
  * @throws {@link SinkError} if the server is not supported, or a table was not created by a sync
  * @throws {@link RequestError} if the schema holds another chain
@@ -36,7 +34,7 @@ export const FROM_BLOCK_SETTING = "tradewire.from_block";
 export async function createTables(client: PoolClient, wanted: SchemaPlan): Promise<void> {
   const { within } = wanted;
   await assertSupported(client);
-  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire open ${wanted.schema}`]);
+  await lockSchema(client, wanted.schema);
   if ((await schemaOid(client, wanted.schema)) === undefined) {
     await client.query(`CREATE SCHEMA ${within}`);
   }
@@ -62,9 +60,11 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   if (wanted.indexes) {
     await createIndexes(client, { number, within }, wanted.tables);
   }
-  if (wanted.views) {
-    await createViews(client, { ...wanted, number }, await readCatalog(client, number));
-  }
+}
+
+/** Waits until no other sync changes the schema. */
+export async function lockSchema(client: PoolClient, schema: string): Promise<void> {
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire open ${schema}`]);
 }
 
 export async function createIndexes(
@@ -210,7 +210,7 @@ function columnChanges(
     : [`ALTER TABLE ${within}.${table} ADD COLUMN ${name} ${columnType(column, "postgres", { within })}`];
 }
 
-async function runAll(client: PoolClient, statements: readonly string[]): Promise<void> {
+export async function runAll(client: PoolClient, statements: readonly string[]): Promise<void> {
   for (const statement of statements) {
     await client.query(statement);
   }

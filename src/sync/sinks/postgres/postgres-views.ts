@@ -7,11 +7,15 @@ import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../../sink-columns.js";
-import { type SinkViews, sinkViews } from "../../views/sink-views.js";
-import { assertTrusted, type Catalog } from "./postgres-catalog.js";
+import { type SinkView, sinkViews } from "../../views/sink-views.js";
+import { assertTrusted, type Catalog, readCatalog } from "./postgres-catalog.js";
+import { lockSchema, runAll } from "./postgres-tables.js";
 
-/** The comment of each view and function that a sync has created, and may drop: with the digest of all of them. */
+/** The comment of each view and function that a sync has created, and may replace: with the digest of its definition. */
 const OURS = /^created by tradewire [0-9a-f]{64}$/u;
+
+/** The longest wait for readers of a view that is replaced, in milliseconds. Other readers wait behind it. */
+const LOCK_MS = 2000;
 
 /** A view or a function of the schema, with its comment. */
 interface Found {
@@ -36,22 +40,29 @@ const FOUND = `
 const USED = "2BP01";
 
 /**
- * Creates the views and functions over the tables of a schema. Those of another release are replaced; if they are up to date, nothing is
- * locked.
+ * SQLSTATEs of definitions that cannot be replaced: other columns, parameters or results, a view in place of a function, or two functions
+ * of one name.
+ */
+const NOT_REPLACEABLE = ["42P16", "42P13", "42809", "42725"];
+
+/**
+ * Creates the views and functions over the tables of a schema, and replaces those whose definitions have changed, with their privileges.
+ * If they are up to date, nothing is locked.
  *
- * @throws {@link SinkError} if something of someone else has the name of one, or uses one that must be replaced, or if another role owns one
+ * @throws {@link SinkError} if something of someone else has the name of one, or uses one that must be dropped, or if another role owns one
  */
 export async function createViews(
   client: PoolClient,
-  schema: TrustedSchema & { readonly number: string; readonly within: string },
-  catalog: Catalog,
+  schema: TrustedSchema & { readonly schema: string; readonly number: string; readonly within: string },
 ): Promise<void> {
-  const prefix = `${schema.within}.`;
-  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewedTables(catalog) });
-  const mark = markOf(parts);
+  await lockSchema(client, schema.schema);
+  const { number, within } = schema;
+  const prefix = `${within}.`;
+  const tables = viewedTables(await readCatalog(client, number));
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables });
   const names = new Set(parts.map(({ name }) => name));
-  await assertTrusted(client, schema.number, { ...schema, names: [...names] });
-  const { rows } = await client.query<Found>(FOUND, [schema.number, schema.trustedOwners]);
+  await assertTrusted(client, number, { ...schema, names: [...names] });
+  const { rows } = await client.query<Found>(FOUND, [number, schema.trustedOwners]);
   const isOurs = ({ comment, trusted }: Found) => trusted && OURS.test(comment ?? "");
   const taken = rows.find((found) => names.has(found.name) && !isOurs(found));
   if (taken !== undefined) {
@@ -61,16 +72,33 @@ export async function createViews(
     });
   }
   const ours = rows.filter(isOurs);
-  if (ours.length === parts.length && ours.every(({ comment }) => comment === mark)) {
+  const old = ours.filter(({ name }) => !names.has(name));
+  const marks = new Map(ours.map(({ name, comment }) => [name, comment]));
+  const changed = parts.filter((part) => marks.get(part.name) !== markOf(part));
+  if (changed.length === 0 && old.length === 0) {
     return;
   }
-  await dropViews(client, schema.within, ours);
-  for (const statement of before) {
-    await client.query(statement);
+  await client.query(`SET LOCAL lock_timeout TO ${LOCK_MS}`);
+  await runAll(client, before);
+  await client.query("SAVEPOINT replacing");
+  try {
+    await createParts(client, prefix, changed);
+    await dropViews(client, within, old);
+  } catch (reason) {
+    if (!NOT_REPLACEABLE.some((code) => hasErrorCode(reason, code))) {
+      throw reason;
+    }
+    await client.query("ROLLBACK TO SAVEPOINT replacing");
+    await dropViews(client, within, ours);
+    await createParts(client, prefix, parts);
   }
-  for (const { kind, name, create } of parts) {
-    await client.query(create);
-    await client.query(`COMMENT ON ${kind.toUpperCase()} ${prefix}${name} IS '${mark}'`);
+}
+
+async function createParts(client: PoolClient, prefix: string, parts: readonly SinkView[]): Promise<void> {
+  for (const part of parts) {
+    await client.query(part.create);
+    const kind = part.kind === "view" ? "VIEW" : "FUNCTION";
+    await client.query(`COMMENT ON ${kind} ${prefix}${part.name} IS '${markOf(part)}'`);
   }
 }
 
@@ -87,10 +115,9 @@ function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
   return new Map(found);
 }
 
-/** Returns the comment of views and functions, which changes with their definitions. */
-function markOf(parts: SinkViews["parts"]): string {
-  const text = parts.map(({ create }) => create).join(";\n");
-  return `created by tradewire ${createHash("sha256").update(text).digest("hex")}`;
+/** Returns the comment of a view or function, which changes with its definition. */
+function markOf({ create }: SinkView): string {
+  return `created by tradewire ${createHash("sha256").update(create).digest("hex")}`;
 }
 
 /** Drops views and functions of a sync, all at once, as they use each other. */

@@ -17,8 +17,9 @@ afterAll(async () => {
 describe("opening a schema of PostgreSQL", () => {
   it("makes all tables, once, however many open it at the same time", async () => {
     const url = await server.createDatabase();
-    const sinks = [1, 2, 3, 4].map(() => postgresSink(url, { schema: 'ma"in', views: "all" }));
+    const sinks = [1, 2, 3, 4].map(() => postgresSink(url, { schema: 'ma"in' }));
     await Promise.all(sinks.map((sink) => sink.open(openingOf({ tables: tableNames }))));
+    await Promise.all(sinks.map((sink) => sink.createViews?.(calm.signal)));
     await withClient(url, async (client) => {
       const { rows } = await client.query(
         `SELECT table_name, array_agg(column_name::text ORDER BY ordinal_position) AS columns
@@ -150,7 +151,8 @@ describe("opening a schema of PostgreSQL", () => {
   it("names codes in views", async () => {
     await withSink(
       server,
-      async (_sink, client) => {
+      async (sink, client) => {
+        await sink.createViews?.(calm.signal);
         await client.query("SET tradewire.from_block = 1");
         const columns = ["synthetic_time", "vega_time", "seq_num", "price", "size", "type", "aggressor"];
         const bytes = ["tx_hash", "id", "market_id", "buyer", "seller", "buy_order", "sell_order"];
@@ -172,7 +174,7 @@ describe("opening a schema of PostgreSQL", () => {
           { type: "99", aggressor: null, _from_block: "1" },
         ]);
       },
-      { views: "all", opening: { tables: ["trades"] } },
+      { opening: { tables: ["trades"] } },
     );
   });
 });

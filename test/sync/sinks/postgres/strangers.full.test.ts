@@ -52,8 +52,9 @@ describe("a stranger who may create objects in the schema of a sync", () => {
     const functions = `CREATE FUNCTION hashtextextended(text, integer) RETURNS int8 LANGUAGE plpgsql
       AS $$ BEGIN INSERT INTO public.seen SELECT current_user; RETURN 1; END $$`;
     await withStranger(functions, async (url, _admin, mallory) => {
-      await using sink = postgresSink(url, { views: "all" });
+      await using sink = postgresSink(url);
       await sink.open(openingOf());
+      await sink.createViews?.(calm.signal);
       expect(await sink.load(unitOf("blocks", 1, 10), fetchOf(blocksCsv(1, 10)), calm)).toMatchObject({
         outcome: "loaded",
       });

@@ -3,9 +3,11 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type pg from "pg";
-import { type PostgresSinkOptions, postgresSink, type SinkOpening } from "tradewire/sync";
+import { tableSchema } from "tradewire";
+import { type PostgresSinkOptions, postgresSink, type SinkOpening, type SyncEvent, syncHistory } from "tradewire/sync";
+import { listingClient, segments } from "../../../support/made-history.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
-import { openingOf } from "../../../support/units.js";
+import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 import { withClient } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -16,46 +18,105 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function open(
-  url: string,
-  opening: Partial<SinkOpening> = {},
-  options: PostgresSinkOptions = { views: "all" },
-): Promise<void> {
+const { signal } = new AbortController();
+
+async function open(url: string, opening: Partial<SinkOpening> = {}, options?: PostgresSinkOptions): Promise<void> {
   await using sink = postgresSink(url, options);
   await sink.open(openingOf(opening));
+  await sink.createViews?.(signal);
 }
 
 async function oidOf(client: pg.Client, view: string): Promise<unknown> {
   return (await client.query("SELECT to_regclass($1)::oid AS oid", [view])).rows[0]?.oid;
 }
 
-it("views stay as they are while they are up to date, and are made again for more tables", async () => {
+it("views stay, with their privileges and what uses them, when tables and columns are added", async () => {
   const url = await server.createDatabase();
-  await open(url, { tables: ["trades"] });
+  await open(url, { tables: ["blocks", "trades"] });
   await withClient(url, async (client) => {
+    await client.query("CREATE ROLE analyst; GRANT SELECT ON trades_v, candles_1h TO analyst");
+    await client.query("CREATE VIEW mine AS SELECT market, price FROM trades_v");
     const before = await oidOf(client, "trades_v");
-    await open(url, { tables: ["trades"] });
-    expect(await oidOf(client, "trades_v")).toBe(before);
     expect(await oidOf(client, "orders_now")).toBe(null);
+    await client.query("ALTER TABLE trades ADD COLUMN newer text");
     await open(url, { tables: ["orders"] });
-    expect(await oidOf(client, "trades_v")).not.toBe(before);
+    expect(await oidOf(client, "trades_v")).toBe(before);
+    expect((await client.query("SELECT newer FROM trades_v UNION ALL SELECT market FROM mine")).rows).toEqual([]);
     expect((await client.query("SELECT * FROM orders_now")).rows).toEqual([]);
+    await client.query("ALTER TABLE orders ADD COLUMN newer text");
+    await open(url, { tables: ["orders"] });
+    expect((await client.query("SELECT newer FROM orders_v")).rows).toEqual([]);
+    await expect(client.query("SELECT newer FROM orders_at(1)")).rejects.toThrow("block 1 is not loaded into orders");
+    await client.query("SET ROLE analyst");
+    expect((await client.query("SELECT price FROM trades_v")).rows).toEqual([]);
   });
 });
 
-it("views that others use are not dropped: the sync says so, and works without views", async () => {
+it("views of another release are made again, unless others use them", async () => {
   const url = await server.createDatabase();
   await open(url, { tables: ["trades"] });
   await withClient(url, async (client) => {
-    await client.query("CREATE VIEW mine AS SELECT market, price FROM trades_v");
-    const refused = {
+    const mark = `created by tradewire ${"0".repeat(64)}`;
+    const replace = async () => {
+      await client.query("DROP VIEW IF EXISTS mine");
+      await client.query(
+        "DROP VIEW fees_by_day; CREATE VIEW fees_by_day AS SELECT 1 AS other; CREATE VIEW gone AS SELECT 1 AS x",
+      );
+      await client.query(`COMMENT ON VIEW fees_by_day IS '${mark}'; COMMENT ON VIEW gone IS '${mark}'`);
+    };
+    await replace();
+    await open(url, { tables: ["trades"] });
+    expect((await client.query("SELECT day, maker FROM fees_by_day")).rows).toEqual([]);
+    expect(await oidOf(client, "gone")).toBe(null);
+    await replace();
+    await client.query("CREATE VIEW mine AS SELECT * FROM fees_by_day");
+    await expect(open(url, { tables: ["orders"] })).rejects.toMatchObject({
       name: "SinkError",
       code: Code.FailedPrecondition,
       message: expect.stringContaining("of others use them"),
-    };
-    await expect(open(url, { tables: ["orders"] })).rejects.toMatchObject(refused);
-    await open(url, { tables: ["orders"] }, { views: "none" });
-    expect((await client.query("SELECT * FROM mine")).rows).toEqual([]);
+    });
+    expect((await client.query("SELECT * FROM mine")).rows).toEqual([{ other: 1 }]);
+    expect(await oidOf(client, "orders_now")).toBe(null);
+  });
+});
+
+it("a reader of a view delays its replacement only briefly, and sees the view that is there", async () => {
+  const url = await server.createDatabase();
+  await open(url, { tables: ["trades"] });
+  await withClient(url, async (reader) => {
+    await reader.query("ALTER TABLE trades ADD COLUMN newer text");
+    await reader.query("BEGIN; SELECT * FROM trades_v");
+    await expect(open(url, { tables: ["trades"] })).rejects.toMatchObject({
+      code: Code.Aborted,
+      message: expect.stringContaining("lock timeout"),
+    });
+    await reader.query("SELECT * FROM trades_v; COMMIT");
+    await open(url, { tables: ["trades"] });
+    expect((await reader.query("SELECT newer FROM trades_v")).rows).toEqual([]);
+  });
+});
+
+it("a sync whose role may create nothing goes on without views, and reports that", async () => {
+  const url = await server.createDatabase();
+  const rows = { tables: ["blocks"] as const };
+  {
+    await using made = postgresSink(url, { views: "none" });
+    await made.open(openingOf(rows));
+    const unit = unitOf("blocks", 1, 10, { segmentId: "id-1", previousSegmentId: "" });
+    await made.load(unit, fetchOf(blocksCsv(1, 10)), { replace: false, signal });
+  }
+  await withClient(url, async (admin) => {
+    await admin.query("CREATE ROLE loader LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO loader");
+  });
+  const sink = postgresSink(url.replace("postgres@", "loader@"), { trustedOwners: ["postgres"] });
+  const events: SyncEvent[] = [];
+  const summary = await syncHistory(listingClient("node", segments(1, 1)), {
+    ...{ sink, ...rows, hooks: { onEvent: (event) => void events.push(event) } },
+  });
+  expect(summary.failed).toEqual([]);
+  expect(events).toContainEqual({
+    kind: "unviewed",
+    error: expect.objectContaining({ code: Code.PermissionDenied }),
   });
 });
 
@@ -117,6 +178,23 @@ it("columns that a newer node sends, whatever their names, break no view", async
     expect((await client.query('SELECT "new", width, market FROM orders_v')).rows).toEqual([]);
     expect((await client.query("SELECT * FROM candles(INTERVAL '1 hour')")).rows).toEqual([]);
     expect((await client.query("SELECT * FROM orders_now")).rows).toEqual([]);
+  });
+});
+
+it("functions of a block fail over an empty table, too, and the book fails without such a market", async () => {
+  const url = await server.createDatabase();
+  await using sink = postgresSink(url);
+  await sink.open(openingOf({ tables: ["blocks", "orders"] }));
+  await sink.createViews?.(signal);
+  await sink.load(unitOf("blocks", 1, 10), fetchOf(blocksCsv(1, 10)), { replace: false, signal });
+  const header = tableSchema("orders", 116).columns.map(({ name }) => name);
+  await sink.load(unitOf("orders", 1, 10), fetchOf(`${header.join(",")}\n`), { replace: false, signal });
+  await withClient(url, async (client) => {
+    expect((await client.query("SELECT * FROM orders_at(10)")).rows).toEqual([]);
+    await expect(client.query("SELECT * FROM orders_at(11)")).rejects.toThrow("block 11 is not loaded into orders");
+    await expect(client.query("SELECT * FROM book_at('BTC', 10)")).rejects.toThrow(
+      "no market has the code or the identifier BTC: see market_versions",
+    );
   });
 });
 
