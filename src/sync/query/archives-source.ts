@@ -51,7 +51,7 @@ export function archivesSource(folder: string, memoryLimit: string): QuerySource
     }
     const chainId = found[0]?.chainId ?? "";
     const missing = tables.filter((table) => !loaded.has(table) && found.some((archive) => archive.table === table));
-    await using sink = duckdbSink(await databasePath(), { views: "all", memoryLimit });
+    await using sink = duckdbSink(await databasePath(), { views: "none", memoryLimit });
     await sink.open({ chainId, tables: missing, unknownColumns: "add", onUnknown: () => undefined, signal });
     for (const table of missing) {
       for (const archive of found.filter((each) => each.table === table)) {

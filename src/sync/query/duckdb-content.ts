@@ -7,55 +7,53 @@ import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
-import { createViews } from "../sinks/duckdb/duckdb-views.js";
 import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js";
 import { readFolder } from "../sinks/parquet/parquet-folder.js";
 import type { LedgerEntry } from "../unit.js";
 import { statementError } from "./duckdb-errors.js";
 import { type DuckdbContent, prepareSelect } from "./duckdb-query.js";
+import { createNamedViews } from "./named-views.js";
 
 /** The name by which statements can name an attached file. */
 const ATTACHED = "history";
 
-/** Returns the content of a DuckDB file. If a sync has created it without views, they are created in memory. */
-export function fileContent(path: string): DuckdbContent {
+/**
+ * Returns the content of a DuckDB file for a statement. If a sync has created it, the views and functions are those of this release, in
+ * memory, also if it was created without any.
+ */
+export function fileContent(path: string, sql: string): DuckdbContent {
   return {
     name: `duckdb:${path}`,
     async prepare(connection) {
       await connection.run(`ATTACH ${literal(resolve(path))} AS ${ATTACHED} (READ_ONLY)`);
-      const tables = await namesIn(connection, "duckdb_tables()", "table_name");
-      const views = await namesIn(connection, "duckdb_views()", "view_name");
-      if (views.includes("loaded_blocks") || !tables.includes("tradewire_ledger")) {
-        await connection.run(`USE ${ATTACHED}`);
+      const found = await connection.runAndReadAll(
+        `SELECT table_name FROM duckdb_tables() WHERE database_name = '${ATTACHED}' AND schema_name = 'main'`,
+      );
+      const tables = found.getRows().map(([name]) => String(name));
+      if (!tables.includes("tradewire_ledger")) {
+        await connection.run(`USE ${ATTACHED}`); // It is the file of someone else.
         return;
       }
       for (const table of tables.map(identifier)) {
         await connection.run(`CREATE VIEW ${table} AS FROM ${ATTACHED}.main.${table}`);
       }
-      await createViews(connection);
+      await createNamedViews(connection, sql);
       await connection.run(`SET search_path = 'memory.main,${ATTACHED}.main'`);
     },
   };
 }
 
-async function namesIn(connection: DuckDBConnection, from: string, column: string): Promise<string[]> {
-  const found = await connection.runAndReadAll(
-    `SELECT ${column} FROM ${from} WHERE database_name = '${ATTACHED}' AND schema_name = 'main'`,
-  );
-  return found.getRows().map(([name]) => String(name));
-}
-
 /**
- * Creates all tables of network history, empty, and the views over them.
+ * Creates all tables of network history, empty, and the views and functions over them that a statement names.
  *
  * @throws errors of DuckDB
  */
-export async function createModel(connection: DuckDBConnection): Promise<void> {
+export async function createModel(connection: DuckDBConnection, sql: string): Promise<void> {
   await createLedger(connection, "the model of the tables", { chainId: "", tables: [] });
   for (const table of tableNames) {
     await connection.run(newTableSql(table));
   }
-  await createViews(connection);
+  await createNamedViews(connection, sql);
 }
 
 /**
@@ -103,7 +101,7 @@ export async function folderContent(folder: string, sql: string): Promise<Duckdb
     name,
     folders: tableNames.map((table) => layout.table(table)),
     async prepare(connection) {
-      await createModel(connection);
+      await createModel(connection, sql);
       const tables = await tablesOf(connection, sql);
       for (const table of tables) {
         const entries = await manifestOf(layout.manifest(table)).entries();

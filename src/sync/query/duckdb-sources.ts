@@ -5,7 +5,7 @@ import type { QueryDatabase, QuerySource } from "./query-database.js";
 
 /** Returns the source of a DuckDB file. It is open only while a statement runs, so that a sync can write to it in between. */
 export function duckdbSource(path: string, memoryLimit: string): QuerySource {
-  return { open: (_, signal) => openDuckdbQuery(fileContent(path), memoryLimit, signal), ...NOTHING_TO_CLOSE };
+  return { open: (sql, signal) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal), ...NOTHING_TO_CLOSE };
 }
 
 /** Returns the source of a folder of Parquet files, which a sync has written. */
@@ -37,7 +37,7 @@ export async function openLoaded(
     {
       name: "the query",
       async prepare(connection) {
-        await createModel(connection);
+        await createModel(connection, sql);
         tables = await tablesOf(connection, sql);
       },
     },
@@ -48,5 +48,5 @@ export async function openLoaded(
     return model;
   }
   await model[Symbol.asyncDispose]();
-  return await load(tables, (path) => openDuckdbQuery(fileContent(path), memoryLimit, signal));
+  return await load(tables, (path) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal));
 }

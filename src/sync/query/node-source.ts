@@ -1,11 +1,13 @@
 import { Code } from "../../base/errors/code.js";
 import { RequestError, SinkError } from "../../base/errors/index.js";
 import { linkedController } from "../../base/signal/abort.js";
+import { throwIfAborted } from "../../base/signal/wait.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { retryWhileUnavailable } from "../availability.js";
+import { askedTables, compareCoverage } from "../coverage.js";
 import { DivergenceError } from "../divergence.js";
 import { readHistory } from "../node-history.js";
-import type { TableRange } from "../sink.js";
+import type { CoverageQuery, TableRange } from "../sink.js";
 import { duckdbSink } from "../sinks/duckdb/duckdb-sink.js";
 import { syncHistory } from "../sync.js";
 import { createReporter, type SyncHooks } from "../sync-events.js";
@@ -13,7 +15,7 @@ import { parseBlockRange, type SyncClient, type SyncOptions } from "../sync-opti
 import type { NodeHistory } from "../unit.js";
 import { NOTHING_TO_CLOSE, openLoaded } from "./duckdb-sources.js";
 import { type CacheFile, takeCacheFile } from "./history-cache.js";
-import type { QuerySource } from "./query-database.js";
+import type { QueryDatabase, QuerySource } from "./query-database.js";
 
 /** How statements are answered from nodes. */
 export interface NodeSourceOptions {
@@ -61,16 +63,13 @@ export function nodeSource(clients: readonly SyncClient[], options: NodeSourceOp
         const key = [history.chainId, range.fromBlock, range.toBlock].join("\0");
         const file = await takeCacheFile(cacheFolder, key, { onWait: hooks.onWait, signal });
         try {
-          hooks.onGaps(await load(clients, file, tables, { ...options, signal }));
+          let database = await openComplete(file, { history, tables, range }, open, signal);
+          if (database === undefined) {
+            hooks.onGaps(await load(clients, file, tables, { ...options, signal }));
+            database = await open(file.path);
+          }
           await file.markUsed(cacheBytes);
-          const database = await open(file.path);
-          return {
-            ...database,
-            async [Symbol.asyncDispose]() {
-              await database[Symbol.asyncDispose]();
-              await file[Symbol.asyncDispose]();
-            },
-          };
+          return withFile(database, file);
         } catch (reason) {
           await file[Symbol.asyncDispose]();
           throw reason;
@@ -92,6 +91,60 @@ function assertWithin({ chainId, segments }: NodeHistory, range: ReturnType<type
       errorCode: "TW_BLOCK_RANGE",
       advice: `Its history has blocks ${first.fromBlock} to ${last.toBlock}; \`tradewire segments\` lists the segments.`,
     });
+  }
+}
+
+/** Returns a database that releases its file when it is closed. */
+function withFile(database: QueryDatabase, file: CacheFile): QueryDatabase {
+  return {
+    ...database,
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]();
+      await file[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Opens a file that has all segments of some tables, and what nodes list, so that a sync would change nothing. Whatever else is wrong with it
+ * is reported by the sync.
+ */
+async function openComplete(
+  file: CacheFile,
+  wanted: Pick<CoverageQuery, "history" | "tables" | "range">,
+  open: (path: string) => Promise<QueryDatabase>,
+  signal: AbortSignal,
+): Promise<QueryDatabase | undefined> {
+  if ((await file.size()) === 0 || !(await isLoaded(file, wanted, signal))) {
+    return undefined;
+  }
+  const database = await open(file.path);
+  const { batches } = await database.query("FROM tradewire_assets LIMIT 1");
+  for await (const { rows } of batches()) {
+    if (rows.length > 0) {
+      return database;
+    }
+  }
+  await database[Symbol.asyncDispose]();
+  return undefined;
+}
+
+async function isLoaded(
+  file: CacheFile,
+  wanted: Pick<CoverageQuery, "history" | "tables" | "range">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await using sink = duckdbSink(file.path);
+    if ((await sink.inspect(signal)) === undefined) {
+      return false;
+    }
+    const asked = await askedTables(sink);
+    const { missing, gaps, divergence } = await compareCoverage(sink, { ...wanted, asked, limit: 1 });
+    return missing.length === 0 && gaps.length === 0 && divergence === undefined;
+  } catch {
+    throwIfAborted(signal);
+    return false;
   }
 }
 
@@ -147,7 +200,7 @@ async function loadOnce(
   };
   try {
     const { failed, gaps } = await syncHistory(clients, {
-      sink: duckdbSink(file.path, { views: "all", memoryLimit }),
+      sink: duckdbSink(file.path, { memoryLimit }),
       tables,
       range,
       segmentsPerExport: SEGMENTS_PER_EXPORT,
