@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { RequestError } from "../../base/errors/index.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
-import type { QueryDatabase } from "../../sync/query/index.js";
+import type { QueryDatabase, QueryRows } from "../../sync/query/index.js";
 import { parseSavePath, readText, STANDARD } from "../command-files.js";
 import { choice, defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, Reported } from "../output.js";
@@ -81,11 +81,8 @@ function statementRunner(options: QueryCommandOptions, context: CommandContext):
   checkPrintRowsOptions(options, format);
   return (sql, source, { out, output: state, signal, notes, environment }) =>
     withDatabase(sql, source, signal, context, async (database) => {
-      await printRows(
-        fileOf(database, sql),
-        { ...options, format },
-        { out, output: state, signal, notes, environment },
-      );
+      const rows = await database.query(sql); // Before anything is printed.
+      await printRows(fileOf(rows), { ...options, format }, { out, output: state, signal, notes, environment });
     });
 }
 
@@ -108,8 +105,7 @@ async function withDatabase(
   }
 }
 
-async function* fileOf(database: QueryDatabase, sql: string): AsyncGenerator<RowsFile> {
-  const rows = await database.query(sql);
+async function* fileOf(rows: QueryRows): AsyncGenerator<RowsFile> {
   yield { name: "the result", ...rows };
 }
 

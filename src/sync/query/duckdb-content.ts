@@ -11,11 +11,8 @@ import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js
 import { readFolder } from "../sinks/parquet/parquet-folder.js";
 import type { LedgerEntry } from "../unit.js";
 import { statementError } from "./duckdb-errors.js";
-import { type DuckdbContent, prepareSelect } from "./duckdb-query.js";
+import { ATTACHED, type DuckdbContent, prepareSelect } from "./duckdb-query.js";
 import { createNamedViews } from "./named-views.js";
-
-/** The name by which statements can name an attached file. */
-const ATTACHED = "history";
 
 /**
  * Returns the content of a DuckDB file for a statement. If a sync has created it, the views and functions are those of this release, in
@@ -24,8 +21,8 @@ const ATTACHED = "history";
 export function fileContent(path: string, sql: string): DuckdbContent {
   return {
     name: `duckdb:${path}`,
+    file: path,
     async prepare(connection) {
-      await connection.run(`ATTACH ${literal(resolve(path))} AS ${ATTACHED} (READ_ONLY)`);
       const found = await connection.runAndReadAll(
         `SELECT table_name FROM duckdb_tables() WHERE database_name = '${ATTACHED}' AND schema_name = 'main'`,
       );
@@ -103,25 +100,28 @@ export async function folderContent(folder: string, sql: string): Promise<Duckdb
     async prepare(connection) {
       await createModel(connection, sql);
       const tables = await tablesOf(connection, sql);
-      for (const table of tables) {
+      const listed = NAMES_LEDGER.test(sql) ? tableNames : tables;
+      for (const table of listed) {
         const entries = await manifestOf(layout.manifest(table)).entries();
-        if (entries.length === 0) {
-          if (isRequired(table, tables)) {
-            throw missingTable(name, table, `Load it first: tradewire sync --to ${name} --table ${table}`);
-          }
-          continue;
-        }
-        // The views were created over the empty table, which takes much less time than over many files.
-        const files = fileLiteral(layout.table(table)).replace(/'$/u, "/**/*.parquet'");
-        await connection.run(`DROP TABLE ${table}`);
-        await connection.run(
-          `CREATE VIEW ${table} AS FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
-        );
         await addToLedger(connection, entries);
+        if (entries.length === 0 && tables.includes(table) && isRequired(table, tables)) {
+          throw missingTable(name, table, `Load it first: tradewire sync --to ${name} --table ${table}`);
+        }
+        if (entries.length > 0 && tables.includes(table)) {
+          // The views were created over the empty table, which takes much less time than over many files.
+          const files = fileLiteral(layout.table(table)).replace(/'$/u, "/**/*.parquet'");
+          await connection.run(`DROP TABLE ${table}`);
+          await connection.run(
+            `CREATE VIEW ${table} AS FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
+          );
+        }
       }
     },
   };
 }
+
+/** Statements about the blocks that are loaded, which name no table. */
+const NAMES_LEDGER = /\b(?:loaded_blocks|tradewire_ledger)\b/iu;
 
 const ENTRY: { readonly [name in keyof EntryJson]: string } = {
   chain_id: "VARCHAR",

@@ -11,7 +11,7 @@ const OF_STATEMENT =
 /** Converts an error of DuckDB that a statement has caused, with the place in the statement. */
 export function statementError(reason: unknown, name: string): TradewireError {
   const said = (isError(reason) ? reason.message : String(reason)).replace(/^Failed to extract statements: /u, "");
-  if (/^Permission Error/u.test(said) || /disabled (?:by|through) configuration/u.test(said)) {
+  if (/^(?:Permission|Missing Extension) Error/u.test(said) || /disabled (?:by|through) configuration/u.test(said)) {
     return new RequestError(`${name}: ${lineOf(said)}`, {
       advice: "A query reads only what its options name: no other file, no network, no extension.",
       cause: reason,

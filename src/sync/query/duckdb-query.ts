@@ -1,6 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { DuckDBConnection, DuckDBPreparedStatement } from "@duckdb/node-api";
 import { CanceledError, RequestError, TradewireError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
@@ -23,15 +23,20 @@ import {
 export interface DuckdbContent {
   /** The name for messages. */
   readonly name: string;
-  /** The folders whose files views read when a statement runs. */
+  /** The path of a DuckDB file, which is attached as {@link ATTACHED}. */
+  readonly file?: string;
+  /** The folders whose files views read. */
   readonly folders?: readonly string[];
   /**
-   * Attaches files, and creates tables and views. Afterwards, nothing else can be opened.
+   * Creates tables and views. Other files than these can no longer be opened.
    *
    * @throws errors of DuckDB
    */
   prepare(connection: DuckDBConnection): Promise<void>;
 }
+
+/** The name by which statements can name the attached file. */
+export const ATTACHED = "history";
 
 /**
  * Opens a database in memory that only reads what its content gives. It runs SELECT statements only: it has no other access to
@@ -43,11 +48,12 @@ export interface DuckdbContent {
  * @throws {@link SinkError} if DuckDB cannot open the content; {@link RequestError} if its package is missing
  */
 export async function openDuckdbQuery(
-  { name, folders = [], prepare }: DuckdbContent,
+  content: DuckdbContent,
   memoryLimit: string,
   signal: AbortSignal,
 ): Promise<Required<QueryDatabase>> {
   const { DuckDBInstance } = await loadDuckdb();
+  const { name } = content;
   throwIfAborted(signal);
   const temporary = await createTemporaryFolder();
   const instance = await inDuckdb(
@@ -68,7 +74,7 @@ export async function openDuckdbQuery(
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
   };
   try {
-    await inDuckdb(name, prepareAndLock(connection, [temporary, ...folders], prepare));
+    await inDuckdb(name, prepareAndLock(connection, temporary, content));
     throwIfAborted(signal);
   } catch (reason) {
     await close();
@@ -90,15 +96,18 @@ async function createTemporaryFolder(): Promise<string> {
 
 async function prepareAndLock(
   connection: DuckDBConnection,
-  folders: readonly string[],
-  prepare: DuckdbContent["prepare"],
+  temporary: string,
+  { file, folders = [], prepare }: DuckdbContent,
 ): Promise<void> {
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
-  await prepare(connection);
-  await connection.run(
-    `SET GLOBAL allowed_directories = [${folders.map((folder) => literal(join(folder, "/"))).join(", ")}]`,
-  );
+  if (file !== undefined) {
+    await connection.run(`ATTACH ${literal(resolve(file))} AS ${ATTACHED} (READ_ONLY)`);
+  }
+  // Before the first look at the statement: to prepare it can open files.
+  const allowed = [temporary, ...folders].map((folder) => literal(join(folder, "/")));
+  await connection.run(`SET GLOBAL allowed_directories = [${allowed.join(", ")}]`);
   await connection.run("SET GLOBAL enable_external_access = false");
+  await prepare(connection);
   await connection.run("SET GLOBAL lock_configuration = true");
 }
 
