@@ -104,14 +104,14 @@ function report(reason: unknown, own: AbortSignal, context: CommandContext): voi
   if (own.aborted) {
     context.err.write("Interrupted.\n");
   } else if (!(reason instanceof Reported)) {
-    context.err.write(errorText(reason, { to: context }));
+    context.err.write(errorText(reason, { to: context, namesExplanation: false }));
   }
 }
 
 /** Returns the names of what is queried; none if it cannot be opened, which the first statement reports. */
 async function namesOf(source: OpenedSource, signal: AbortSignal): Promise<readonly string[]> {
   try {
-    await using database = await source.open("SELECT 1", signal);
+    await using database = await source.open("SHOW TABLES", signal);
     return await database.names();
   } catch {
     return [];
