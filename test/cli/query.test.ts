@@ -108,7 +108,7 @@ describe("the cache of a node's history", () => {
     for (let block = 0; block < 10; block += 1) {
       await own.makeBlock();
     }
-    expect(await count(proxy.url, "reused")).toMatchObject({ code: 0, out: "rows\n80\n" });
+    expect(await count(proxy.url, "reused")).toMatchObject({ code: 0, out: "rows\n70\n" });
     expect(proxy.asked).toEqual([1n, 31n]);
     // Another part of the history is apart, so that the answer does not depend on earlier statements.
     expect(await count(proxy.url, "reused", "--from-block", "11", "--to-block", "20")).toMatchObject({
@@ -120,14 +120,17 @@ describe("the cache of a node's history", () => {
   });
 
   it("is loaded anew if the segments of the node have changed", async () => {
-    const [before, after] = [1, 2].map((activity) => startDevnode({ ...history, activity, chainId: "query-3" }));
-    const nodes = [await before, await after];
-    for (const [index, each] of nodes.entries()) {
-      const rows = 60 * (index + 1);
-      expect(await count(String(each?.grpcUrl), "changed")).toMatchObject({ code: 0, out: `rows\n${rows}\n` });
+    for (const [blocksPerSegment, rows] of [
+      [10, 60],
+      [15, 90],
+      [10, 60],
+    ]) {
+      const own = await startDevnode({ ...history, blocksPerSegment, chainId: "query-3" });
+      const counted = await count(own.grpcUrl, "changed");
+      await own.close();
+      expect(counted).toMatchObject({ code: 0, out: `rows\n${rows}\n` });
     }
     expect(await caches("changed")).toHaveLength(1);
-    await Promise.all(nodes.map((each) => each?.close()));
   });
 
   it("has a maximum size: others that were not used for longest are deleted, and a larger one is refused", async () => {
@@ -248,7 +251,7 @@ describe("a statement", () => {
     "FROM 'https://127.0.0.1:1/evil.parquet'",
     "INSTALL httpfs",
     "SET enable_external_access = true",
-    "PRAGMA database_list",
+    "PRAGMA memory_limit = '8GB'",
     "EXPLAIN ANALYZE SELECT 1",
     "SELECT 1; DROP TABLE trades",
     "SELECT * FROM query('COPY (SELECT 1) TO ''evil.csv''')",
@@ -282,6 +285,14 @@ describe("a statement", () => {
   ])("that is wrong names the place: %s", async (sql, message) => {
     const { code, out, err } = await tradewire([...ofNothing, sql]);
     expect({ code, out, err }).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });
+  });
+
+  it("that fails after its first rows is an error, and its CSV is not complete", async () => {
+    const sql = "SELECT CASE WHEN range < 500000 THEN range ELSE error('too far') END AS a FROM range(1000000)";
+    const { code, out, err } = await tradewire([...ofNothing, "-o", "csv", sql]);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("too far") });
+    expect(out.startsWith("a\n0\n1\n")).toBe(true);
+    expect(out.endsWith('"')).toBe(true);
   });
 
   it("ends after --timeout", async () => {
@@ -366,7 +377,7 @@ it.each([
 
 it("a file that is not there is an error", async () => {
   const { code, err } = await tradewire(["query", "--from", "duckdb:missing.duckdb", "SELECT 1"]);
-  expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/missing\.duckdb.*\nCheck the path/s) });
+  expect({ code, err }).toEqual({ code: 1, err: "tradewire: missing.duckdb: file not found\nCheck the path.\n" });
 });
 
 it("the prompt runs statements, completes names, survives errors, and remembers lines", async () => {

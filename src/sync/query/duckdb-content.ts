@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { Code } from "../../base/errors/code.js";
-import { RequestError, SinkError, TradewireError } from "../../base/errors/index.js";
+import { RequestError, SinkError } from "../../base/errors/index.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
@@ -66,7 +66,7 @@ export async function tablesOf(connection: DuckDBConnection, sql: string): Promi
     const tables = tableNames.filter((table) => names.includes(table));
     return tables.length === 0 && names.some((name) => name.startsWith("tradewire_")) ? ["markets"] : tables;
   } catch (reason) {
-    throw reason instanceof TradewireError ? reason : statementError(reason, "the statement");
+    throw statementError(reason, "the statement");
   }
 }
 

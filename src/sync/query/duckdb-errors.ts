@@ -1,6 +1,6 @@
 import { Code } from "../../base/errors/code.js";
 import { MAX_MESSAGE, truncate } from "../../base/errors/error-text.js";
-import { RequestError, SinkError, type TradewireError } from "../../base/errors/index.js";
+import { RequestError, SinkError, TradewireError } from "../../base/errors/index.js";
 import { isError } from "../../base/errors/node-errors.js";
 import { duckdbError } from "../sinks/duckdb/duckdb-package.js";
 
@@ -10,6 +10,9 @@ const OF_STATEMENT =
 
 /** Converts an error of DuckDB that a statement has caused, with the place in the statement. */
 export function statementError(reason: unknown, name: string): TradewireError {
+  if (reason instanceof TradewireError) {
+    return reason;
+  }
   const said = (isError(reason) ? reason.message : String(reason)).replace(/^Failed to extract statements: /u, "");
   if (/^(?:Permission|Missing Extension) Error/u.test(said) || /disabled (?:by|through) configuration/u.test(said)) {
     return new RequestError(`${name}: ${lineOf(said)}`, {

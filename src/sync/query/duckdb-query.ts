@@ -2,7 +2,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { DuckDBConnection, DuckDBPreparedStatement } from "@duckdb/node-api";
-import { CanceledError, RequestError, TradewireError } from "../../base/errors/index.js";
+import { Code } from "../../base/errors/code.js";
+import { CanceledError, RequestError, SinkError, type TradewireError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
 import { sweepTemporary, temporaryName } from "../../base/file/temporary-files.js";
 import { onAbort } from "../../base/signal/abort.js";
@@ -74,11 +75,11 @@ export async function openDuckdbQuery(
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
   };
   try {
-    await inDuckdb(name, prepareAndLock(connection, temporary, content));
+    await prepareAndLock(connection, temporary, content);
     throwIfAborted(signal);
   } catch (reason) {
     await close();
-    throw signal.aborted ? new CanceledError({ cause: reason }) : reason;
+    throw signal.aborted ? new CanceledError({ cause: reason }) : statementError(reason, name);
   }
   return { ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
 }
@@ -125,8 +126,27 @@ async function reading(
       if (signal.aborted) {
         throw new CanceledError({ cause: reason });
       }
-      throw reason instanceof TradewireError ? reason : statementError(reason, name);
+      throw statementError(reason, name);
     }
+  }
+
+  async function save(sql: string): Promise<string> {
+    const path = join(temporary, "rows.parquet");
+    // As a literal, the statement cannot end the COPY, whatever comments it has.
+    const copy = `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`;
+    await running(() => connection.run(copy));
+    return path;
+  }
+
+  /** Finds out why the rows of a statement have ended early: the package does not say that. */
+  async function failureOf(sql: string): Promise<TradewireError> {
+    throwIfAborted(signal);
+    const path = await save(sql);
+    await rm(path, { force: true });
+    return new SinkError(`${name}: DuckDB stopped before the last row`, {
+      code: Code.Unknown,
+      advice: "Run the statement again, or save its rows with --output parquet.",
+    });
   }
 
   return {
@@ -138,6 +158,9 @@ async function reading(
           for (;;) {
             const chunk = await running(() => result.fetchChunk());
             if (chunk === null || chunk.rowCount === 0) {
+              if (!result.isStreaming) {
+                throw await failureOf(sql);
+              }
               return;
             }
             yield { rows: chunk.getRows().map((row) => row.map(jsonOf)) };
@@ -146,15 +169,8 @@ async function reading(
       };
     },
     async saveParquet(sql) {
-      const path = join(temporary, "rows.parquet");
-      await running(async () => {
-        await prepareSelect(connection, sql);
-        // As a literal, the statement cannot end the COPY, whatever comments it has.
-        await connection.run(
-          `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`,
-        );
-      });
-      return path;
+      await running(() => prepareSelect(connection, sql));
+      return await save(sql);
     },
     async names() {
       const found = await running(() => connection.runAndReadAll(NAMES));

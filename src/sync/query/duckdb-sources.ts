@@ -1,3 +1,5 @@
+import { stat } from "node:fs/promises";
+import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { createModel, fileContent, folderContent, tablesOf } from "./duckdb-content.js";
 import { openDuckdbQuery } from "./duckdb-query.js";
@@ -5,7 +7,15 @@ import type { QueryDatabase, QuerySource } from "./query-database.js";
 
 /** Returns the source of a DuckDB file. It is open only while a statement runs, so that a sync can write to it in between. */
 export function duckdbSource(path: string, memoryLimit: string): QuerySource {
-  return { open: (sql, signal) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal), ...NOTHING_TO_CLOSE };
+  return {
+    async open(sql, signal) {
+      await stat(path).catch((reason: unknown) => {
+        throw fileError(reason, path, READ_ADVICE);
+      });
+      return await openDuckdbQuery(fileContent(path, sql), memoryLimit, signal);
+    },
+    ...NOTHING_TO_CLOSE,
+  };
 }
 
 /** Returns the source of a folder of Parquet files, which a sync has written. */

@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { isError } from "../../base/errors/node-errors.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { withoutText } from "../sinks/duckdb/number-columns.js";
@@ -30,19 +31,19 @@ export async function createNamedViews(connection: DuckDBConnection, sql: string
       await connection.run(create);
     }
   }
-  if (NAMES_ANY.test(sql) || !(await isPreparable(connection, sql))) {
+  if (NAMES_ANY.test(sql) || (await lacksName(connection, sql))) {
     for (const { create } of parts) {
       await connection.run(create);
     }
   }
 }
 
-async function isPreparable(connection: DuckDBConnection, sql: string): Promise<boolean> {
+async function lacksName(connection: DuckDBConnection, sql: string): Promise<boolean> {
   try {
     (await prepareSelect(connection, sql)).destroySync();
-    return true;
-  } catch {
-    return false; // The statement itself reports it.
+    return false;
+  } catch (reason) {
+    return isError(reason) && reason.message.startsWith("Catalog Error"); // The statement itself reports it, and all else.
   }
 }
 

@@ -219,6 +219,8 @@ async function loadOnce(
     if (first !== undefined) {
       throw first.error;
     }
+    await watchSize();
+    throwIfAborted(ending.signal);
     return gaps;
   } catch (reason) {
     throw isFull ? tooLarge(cacheBytes, reason) : reason;
