@@ -140,8 +140,11 @@ async function isLoaded(
       return false;
     }
     const asked = await askedTables(sink);
-    const { missing, gaps, divergence } = await compareCoverage(sink, { ...wanted, asked, limit: 1 });
-    return missing.length === 0 && gaps.length === 0 && divergence === undefined;
+    const { tables, missing, gaps, divergence } = await compareCoverage(sink, { ...wanted, asked, limit: 1 });
+    // Units that end after the node's last block may be of another history, which a sync finds out.
+    const last = wanted.history.segments.at(-1)?.toBlock ?? 0n;
+    const isWithin = tables.every(({ toBlock = 0n }) => toBlock <= last);
+    return isWithin && missing.length === 0 && gaps.length === 0 && divergence === undefined;
   } catch {
     throwIfAborted(signal);
     return false;
