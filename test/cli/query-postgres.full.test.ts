@@ -54,7 +54,7 @@ it("prints the digits of numbers, times in RFC 3339 and bytes in hex", async () 
 });
 
 it("fetches rows as they are printed", async () => {
-  const { out, code } = await query("-o", "csv", "--limit", "2", "SELECT * FROM generate_series(1, 100000000000) AS n");
+  const { out, code } = await query("-o", "csv", "--limit", "2", "SELECT generate_series(1, 100000000000) AS n");
   expect({ out, code }).toEqual({ out: "n\n1\n2\n", code: 0 });
   const all = await query("-o", "csv", "SELECT n FROM generate_series(1, 5000) AS n;");
   expect(all.out.split("\n")).toHaveLength(5002);

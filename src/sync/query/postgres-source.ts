@@ -138,7 +138,7 @@ function getTypeParser(oid: number): (value: unknown) => JsonValue {
 }
 
 /** Classes of SQLSTATE that a statement causes: data, transactions that only read, syntax and names, and rights. */
-const OF_STATEMENT = /^(?:0A|22|25006|34|42|P0)/u;
+const OF_STATEMENT = /^(?:0A|22|25|34|42|P0)/u;
 
 function statementError(reason: unknown, { name, secrets }: Target): TradewireError {
   if (!isServerError(reason) || !OF_STATEMENT.test(reason.code)) {
