@@ -36,7 +36,7 @@ export interface NodeSourceOptions {
 }
 
 /** How long an unreachable node is retried, in milliseconds: it may be starting. */
-const RETRY_MS = 10_000;
+const RETRY_MS = 15_000;
 /** Number of adjacent segments that one export fetches. */
 const SEGMENTS_PER_EXPORT = 20;
 
@@ -46,7 +46,7 @@ class UnusableCache extends RequestError {}
 /**
  * Returns the source that answers statements from nodes. The tables that a statement reads are loaded into a DuckDB file of the cache,
  * and kept up to date there: segments that it has, by their identifiers, are not exported again. If the node's history is another one,
- * the file is loaded anew.
+ * the file is loaded again.
  *
  * @param clients the node, or several nodes of one network
  */
@@ -155,7 +155,7 @@ interface Loading extends NodeSourceOptions {
   readonly signal: AbortSignal;
 }
 
-/** Loads tables into a file of the cache. If the file turns out to be useless, it is loaded anew, once. */
+/** Loads tables into a file of the cache. If the file turns out to be useless, it is loaded again, once. */
 async function load(
   clients: readonly SyncClient[],
   file: CacheFile,
