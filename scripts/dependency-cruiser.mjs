@@ -26,6 +26,8 @@ const innerModulesOfCommand = {
   base: ["profile"],
   "data/schema": ["table-names"],
   "data/zip": ["archive-source"],
+  // `query` prints what databases and nodes answer.
+  "sync/query": ["index"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
   sync: ["divergence", "sync-options", "sinks/duckdb/duckdb-tables", "sinks/postgres/postgres-tables", "sink-columns"],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.

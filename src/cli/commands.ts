@@ -61,6 +61,18 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       description: "Load network history into tables, each row exactly once, and keep them up to date.",
       load: async () => (await import("./commands/sync-command.js")).addSync,
     },
+    query: {
+      group: GROUPS.history,
+      isEveryday: true,
+      description: "Answer SQL from a node's history, a synced database or archives. Without SQL, ask for it.",
+      arguments: [
+        {
+          name: "[sql]",
+          description: "a SELECT statement; by default that of standard input or, on a terminal, of a prompt",
+        },
+      ],
+      load: async () => (await import("./commands/query-command.js")).addQuery,
+    },
     schema: {
       group: GROUPS.archives,
       description: "Print the columns of the network's tables, or the SQL that creates them.",

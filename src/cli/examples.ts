@@ -89,6 +89,21 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Load the units that `tradewire sync --queue` plans",
     ],
   ],
+  "tradewire query": [
+    [
+      "tradewire query \"SELECT start, open, high, low, close, volume FROM candles_1h WHERE market = 'M0' ORDER BY start LIMIT 24\"",
+      "Print candles of a market from the node's history",
+    ],
+    [
+      'tradewire query --from duckdb:history.duckdb "SELECT * FROM orders_at(150)" --output csv > orders.csv',
+      "Save the live orders at a block, from a synced database",
+    ],
+    [
+      'tradewire query --from-archives archives/ "FROM trades_v" --output parquet --to trades.parquet',
+      "Save the trades of exported archives as a Parquet file",
+    ],
+    ["tradewire query --from parquet:history/", "Write statements at a prompt"],
+  ],
   "tradewire schema": [
     ["tradewire schema --table trades", "Print the columns of a table"],
     ["tradewire schema --dialect postgres > tables.sql", "Print SQL that creates all tables"],

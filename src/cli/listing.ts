@@ -11,6 +11,7 @@ import { outputFormat, outputOptions } from "./output-format.js";
 import { printCsv } from "./print-rows.js";
 import { createProgress } from "./progress.js";
 import { readableJson } from "./records/readable.js";
+import { textOf } from "./row-format.js";
 import { amountOptions, columnsOption } from "./shared-options.js";
 import { LISTED, printTable, printWhole } from "./table.js";
 
@@ -211,14 +212,6 @@ function columnOf(path: readonly DescField[], root: string | undefined): string 
 /** Returns the value at a path; undefined if it is not set. */
 function memberAt(json: JsonValue, path: readonly string[]): JsonValue | undefined {
   return path.reduce<JsonValue | undefined>((inner, name) => (isJsonObject(inner) ? inner[name] : undefined), json);
-}
-
-/** Returns a value as text, a list as JSON; null if it is not set. */
-function textOf(value: JsonValue | undefined): string | null {
-  if (value === undefined || value === null) {
-    return null;
-  }
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 export function enumOption(placeholder: string, desc: DescEnum) {

@@ -27,7 +27,7 @@ export const eventsOutput = { output: choice("<format>", OUTPUT_TEXT, ["table", 
 /** The values of {@link outputOptions}. */
 export type OutputOptions = OptionValues<typeof outputOptions>;
 
-type ChosenFormat<Format> = { readonly output?: Format; readonly json?: boolean | undefined };
+type ChosenFormat<Format> = { readonly output?: Format | undefined; readonly json?: boolean | undefined };
 
 export function outputFormat<Format extends OutputFormat>(
   { output, json: isJson }: ChosenFormat<Format>,

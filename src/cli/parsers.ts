@@ -37,6 +37,30 @@ export function parseCount(text: string): number {
   return Number(text);
 }
 
+/** Bytes of each unit of a size. */
+const SIZES = new Map([
+  ["mb", 1e6],
+  ["mib", 2 ** 20],
+  ["gb", 1e9],
+  ["gib", 2 ** 30],
+  ["tb", 1e12],
+  ["tib", 2 ** 40],
+]);
+
+/**
+ * Parses a size with its unit, such as `512MiB` or `4GiB`. Returns bytes.
+ *
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseSize(text: string): number {
+  const [, number, unit = ""] = /^(\d{1,9}(?:\.\d{1,9})?)([mgt]i?b)$/i.exec(text) ?? [];
+  const bytes = Math.floor(Number(number) * (SIZES.get(unit.toLowerCase()) ?? Number.NaN));
+  if (!(bytes > 0)) {
+    throw new RequestError(`must be a size, such as 512MiB or 4GiB (got ${JSON.stringify(text)})`);
+  }
+  return bytes;
+}
+
 /** ISO 8601: a date, or a date and a time with up to nine decimals of a second and an optional zone. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 

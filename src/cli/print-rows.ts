@@ -2,12 +2,12 @@ import { ProtocolError, RequestError } from "../base/errors/index.js";
 import { wait } from "../base/signal/wait.js";
 import type { ArchiveFile } from "../data/archive/index.js";
 import { nullStringOf } from "../data/csv/csv-format.js";
-import type { CsvBatch, CsvRow } from "../data/csv/index.js";
+import type { CsvRow } from "../data/csv/index.js";
 import { checkColumnNames, namedColumns, unknownColumns } from "./columns.js";
 import { type OptionValues, text } from "./declarations.js";
 import { type CommandContext, type OutputContext, styled, widthOf, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
-import { createRowFormat, type RowFormat } from "./row-format.js";
+import { createRowFormat, type Row, type RowFormat } from "./row-format.js";
 import { amountOptions, columnsOption, maxRowBytesOption } from "./shared-options.js";
 import { LISTED } from "./table.js";
 
@@ -37,9 +37,9 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
 }
 
-/** The parts of a CSV file that printing its rows needs. */
+/** The parts of a CSV file, or of a similar source of rows, that printing its rows needs. */
 export interface RowsFile extends Pick<ArchiveFile, "name" | "columns"> {
-  batches(): AsyncIterable<CsvBatch>;
+  batches(): AsyncIterable<{ readonly rows: readonly Row[] }>;
 }
 
 /** Text is collected up to about this many characters before it is written. */
@@ -224,10 +224,7 @@ function columnChooser(
 }
 
 /** Creates the function that picks columns from a file's rows; `undefined` if the rows can stay unchanged. */
-function columnPicker(
-  columns: readonly string[],
-  fileColumns: readonly string[],
-): ((row: CsvRow) => CsvRow) | undefined {
+function columnPicker(columns: readonly string[], fileColumns: readonly string[]): ((row: Row) => Row) | undefined {
   if (columns.length === fileColumns.length && columns.every((column, index) => column === fileColumns[index])) {
     return undefined;
   }

@@ -1,15 +1,26 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import { csvLine } from "../data/csv/encode-csv.js";
-import type { CsvRow } from "../data/csv/index.js";
 import { escapedJson, printable } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
 import { describeOmissions, type Layout, layOut, rankedPlaces, tableLine, widthsOf } from "./table.js";
+
+/** The values of a row. Those that are not text are written as such in JSON, and as text elsewhere. */
+export type Row = readonly JsonValue[];
+
+/** Returns a value as text, a list or an object as JSON; null if it is not set. */
+export function textOf(value: JsonValue | undefined): string | null {
+  if (value === undefined || value === null) {
+    return null;
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
 /** A format that turns rows into text. */
 export interface RowFormat {
   /** Whether all rows share one header, and so must have the same columns. */
   readonly header: boolean;
   /** Formats rows with these columns. The header precedes the first rows. */
-  text(columns: readonly string[], rows: readonly CsvRow[]): string;
+  text(columns: readonly string[], rows: readonly Row[]): string;
   /** Returns the remaining text after the last row of all. */
   end(): string;
   /**
@@ -94,9 +105,9 @@ function jsonArray(): RowFormat {
 /** Formats rows as CSV like the node does. */
 function csv(nullText: string): RowFormat {
   let lines = 0;
-  const line = (row: Readonly<CsvRow>) => {
+  const line = (row: Row) => {
     lines += 1;
-    return csvLine(row, nullText, lines);
+    return csvLine(row.map(textOf), nullText, lines);
   };
   return {
     header: true,
@@ -172,7 +183,7 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
   return {
     header: true,
     text(columns, rows) {
-      const cells = rows.map((row) => row.map((value) => cellText(value, nullText)));
+      const cells = rows.map((row) => row.map((value) => cellText(textOf(value), nullText)));
       if (state.status === "formatting") {
         const { header, layout } = state;
         const isShortened = state.isShortened || isTooWide(widthsOf(cells, header.length), layout);

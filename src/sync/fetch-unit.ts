@@ -53,6 +53,24 @@ export function fetchUnit(client: SyncClient, unit: Unit, { signal, onBytes }: F
   };
 }
 
+/** Reads the bytes of a CSV file. Returns its size and checksum. */
+export async function* measured(
+  file: Pick<ArchiveFile, "content">,
+  onBytes?: (size: number) => void,
+): AsyncGenerator<Uint8Array, Measures, undefined> {
+  const hash = createHash("sha256");
+  const bytes = file.content();
+  let size = 0;
+  let part = await bytes.next();
+  for (; part.done !== true; part = await bytes.next()) {
+    hash.update(part.value);
+    size += part.value.length;
+    onBytes?.(size);
+    yield part.value;
+  }
+  return { rows: BigInt(part.value.rows), bytes: BigInt(part.value.bytes), sha256: hash.digest("hex") };
+}
+
 /** An export whose first file is the unit's. */
 interface UnitExport {
   readonly files: AsyncIterator<ArchiveFile>;
@@ -69,23 +87,13 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Unit
   let isRead = false;
 
   async function* content(): AsyncGenerator<Uint8Array, void, undefined> {
-    const hash = createHash("sha256");
-    const bytes = file.content();
-    let size = 0;
     try {
-      let part = await bytes.next();
-      for (; part.done !== true; part = await bytes.next()) {
-        hash.update(part.value);
-        size += part.value.length;
-        onBytes?.(size);
-        yield part.value;
-      }
+      const found = yield* measured(file, onBytes);
       const second = await files.next(); // After the last file come the archive's directory and the node's status.
       if (second.done !== true) {
         throw secondFile(unit, second.value);
       }
-      const { rows } = part.value;
-      measures = { rows: BigInt(rows), bytes: BigInt(part.value.bytes), sha256: hash.digest("hex") };
+      measures = found;
     } finally {
       await close();
     }

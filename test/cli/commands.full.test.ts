@@ -38,6 +38,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   outcome: [2, "abc", "NODE"],
   params: [0, "spam.*", "NODE"],
   rows: [0, "a.zip"],
+  query: [0, "SELECT 1"],
   schema: [0, "--table", "trades"],
   segments: [0, "NODE"],
   sign: [2, "command.json", "NODE"],

@@ -11,7 +11,7 @@ import { assertKnownKeys } from "../input/assert.js";
 export type SaveTarget = string | { readonly folder: string } | { readonly file: string };
 
 /** Extensions of saved files. */
-export type Extension = ".zip" | ".csv";
+export type Extension = ".zip" | ".csv" | ".parquet";
 
 /**
  * Resolves a target to the path of a file or a folder.

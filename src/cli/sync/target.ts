@@ -50,42 +50,46 @@ export interface SyncTarget {
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
-const FORMS =
-  "Use --to duckdb:history.duckdb (a DuckDB file), --to parquet:folder/ (a folder of Parquet files) or --to postgres://user@host/database.";
-const SECRET_ADVICE =
-  "Other users of this machine can read arguments. Put the password into PGPASSWORD or ~/.pgpass, or put the URL into an environment variable and use --to-env.";
+const forms = (flag: string) =>
+  `Use ${flag} duckdb:history.duckdb (a DuckDB file), ${flag} parquet:folder/ (a folder of Parquet files) or ${flag} postgres://user@host/database.`;
+const secretAdvice = (flag: string) =>
+  `Other users of this machine can read arguments. Put the password into PGPASSWORD or ~/.pgpass, or put the URL into an environment variable and use ${flag}-env.`;
 
 /**
- * Reads the target of a sync.
+ * Reads the target of a sync, or what is queried in place of it.
  *
+ * @param flag the option that names it, as `--to`; with `-env` behind it, the one that names the environment variable
  * @throws {@link RequestError} if it is missing, has an unknown form, or contains a password in the arguments. No message
  *   contains a password
  */
 export function readTarget(
   { to, toEnv, schema, trustOwner }: TargetOptions,
   { environment }: Pick<Streams, "environment">,
+  flag = "--to",
 ): SyncTarget {
   if (to !== undefined && toEnv !== undefined) {
-    throw new RequestError("--to and --to-env cannot be combined", { advice: "Use one of them." });
+    throw new RequestError(`${flag} and ${flag}-env cannot be combined`, { advice: "Use one of them." });
   }
   const target = toEnv === undefined ? to : environment[toEnv];
   if (target === undefined || target === "") {
     const where =
       toEnv === undefined
-        ? "--to is missing: a sync needs a target for the tables"
+        ? `${flag} is missing: a sync needs a target for the tables`
         : "the environment variable is not set";
-    throw new RequestError(toEnv === undefined ? where : `--to-env ${quoted(toEnv)}: ${where}`, { advice: FORMS });
+    throw new RequestError(toEnv === undefined ? where : `${flag}-env ${quoted(toEnv)}: ${where}`, {
+      advice: forms(flag),
+    });
   }
   const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/isu.exec(target) ?? [];
   if (/^postgres(ql)?$/iu.test(scheme)) {
-    return { ...postgresTarget(target, schema, toEnv === undefined), trustedOwners: trustOwner };
+    return { ...postgresTarget(target, schema, toEnv === undefined, flag), trustedOwners: trustOwner };
   }
   const kind = (["duckdb", "parquet"] as const).find((name) => name === scheme.toLowerCase());
   if (kind === undefined) {
-    throw unknownForm(target, scheme);
+    throw unknownForm(target, scheme, flag);
   }
   if (rest === "") {
-    throw new RequestError(`--to ${kind}: has no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
+    throw new RequestError(`${flag} ${kind}: has no ${kind === "duckdb" ? "file" : "folder"}`, { advice: forms(flag) });
   }
   assertPostgresOnly(kind, { trustOwner, schema });
   return { kind, place: rest };
@@ -167,13 +171,13 @@ export function postgresOf(
   return postgresSink(place, { schema, createIndexes, views, trustedOwners });
 }
 
-function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): SyncTarget {
+function postgresTarget(target: string, schema: string | undefined, inArguments: boolean, flag: string): SyncTarget {
   const url = URL.canParse(target) ? new URL(target) : undefined;
   // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" after what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");
   if (inArguments && (doubtful || url.password !== "" || hasSecretParameter(url))) {
     const what = doubtful ? "cannot be parsed and may contain a password" : "contains a password";
-    throw new RequestError(`the URL of --to ${what}`, { advice: SECRET_ADVICE });
+    throw new RequestError(`the URL of ${flag} ${what}`, { advice: secretAdvice(flag) });
   }
   const inUrl = url?.searchParams.get("schema") ?? undefined;
   if (inUrl !== undefined && schema !== undefined && inUrl !== schema) {
@@ -193,10 +197,10 @@ function hasSecretParameter({ searchParams }: URL): boolean {
   return [...searchParams.keys()].some((name) => SECRET_PARAMETERS.has(name.toLowerCase()));
 }
 
-function unknownForm(target: string, scheme: string): RequestError {
+function unknownForm(target: string, scheme: string, flag: string): RequestError {
   if (scheme === "" && /\.(duckdb|ddb|db)$/iu.test(target)) {
-    return new RequestError(`--to ${quoted(target)} does not specify the kind of target`, {
-      advice: `Did you mean --to duckdb:${target}?`,
+    return new RequestError(`${flag} ${quoted(target)} does not specify the kind of target`, {
+      advice: `Did you mean ${flag} duckdb:${target}?`,
     });
   }
   const near = scheme === "" ? undefined : closestName(scheme, ["duckdb", "parquet", "postgres", "postgresql"]);
@@ -205,5 +209,7 @@ function unknownForm(target: string, scheme: string): RequestError {
     scheme === ""
       ? "the form of the target is unknown"
       : `the target begins with ${quoted(`${scheme}:`)}, which is not supported`;
-  return new RequestError(found, { advice: near === undefined ? FORMS : `Did you mean ${near}:? ${FORMS}` });
+  return new RequestError(found, {
+    advice: near === undefined ? forms(flag) : `Did you mean ${near}:? ${forms(flag)}`,
+  });
 }

@@ -1,0 +1,153 @@
+import { chmod } from "node:fs/promises";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { RequestError } from "../../base/errors/index.js";
+import { fileError } from "../../base/errors/node-errors.js";
+import { createFolder } from "../../base/file/atomic-file.js";
+import { createSyncState } from "../../sync/index.js";
+import {
+  archivesSource,
+  duckdbSource,
+  nodeSource,
+  parquetSource,
+  postgresSource,
+  type QuerySource,
+} from "../../sync/query/index.js";
+import { reportsTo } from "../client.js";
+import { clientOptions } from "../client-options.js";
+import { flagOf, type OptionValues, parsed, text } from "../declarations.js";
+import type { CommandContext, Streams } from "../output.js";
+import { parseSize } from "../parsers.js";
+import { blockOptions } from "../shared-options.js";
+import { createReporter } from "../sync/reporter.js";
+import { GAPS_HEADING, openClients, rangeOf, rangesText } from "../sync/sync-options.js";
+import { readTarget, targetOptions } from "../sync/target.js";
+
+/** The options that choose what is queried. */
+export const sourceOptions = {
+  from: text(
+    "<target>",
+    "what to query in place of a node: duckdb:FILE, parquet:FOLDER or postgres://user@host/database",
+    { completions: targetOptions.to.completions },
+  ),
+  fromEnv: text("<name>", "environment variable with the target, instead of --from; the target may contain a password"),
+  fromArchives: text("<folder>", "query the archives in this folder, of one chain"),
+  schema: text("<name>", "PostgreSQL schema of the tables (default: public)"),
+  ...blockOptions(
+    "segments of the node that start before it are not read",
+    "segments of the node that end after it are not read",
+  ),
+  memory: parsed("<size>", "memory limit of DuckDB, such as 512MiB (default: 1GiB)", parseSize),
+  cacheSize: parsed("<size>", "maximum size of the cache of the node's history (default: 4GiB)", parseSize),
+  ...clientOptions,
+};
+
+export type SourceOptions = OptionValues<typeof sourceOptions>;
+
+/** The default of `--memory` and of `--cache-size`, in bytes. */
+const [MEMORY_BYTES, CACHE_BYTES] = [2 ** 30, 4 * 2 ** 30];
+
+/** What is queried, and whether it lacked blocks that no node has. */
+export interface OpenedSource extends QuerySource {
+  /** The gaps of the last statement's tables, as text; empty if there are none. */
+  readonly gaps: () => string;
+}
+
+/**
+ * Creates the source of the options. Nothing is opened before the first statement.
+ *
+ * @throws {@link RequestError} if options are invalid or exclude each other
+ */
+export function openSource(options: SourceOptions, context: CommandContext): OpenedSource {
+  const memoryLimit = `${options.memory ?? MEMORY_BYTES}B`;
+  const { from, fromEnv, fromArchives, schema } = options;
+  const noGaps = { gaps: () => "" };
+  if (fromArchives !== undefined) {
+    refuse(options, ["from", "fromEnv", "schema", ...NODE_ONLY], "--from-archives");
+    return { ...archivesSource(fromArchives, memoryLimit), ...noGaps };
+  }
+  if (from === undefined && fromEnv === undefined) {
+    refuse(options, ["schema"], "a node");
+    return openNode(options, memoryLimit, context);
+  }
+  refuse(options, NODE_ONLY, "--from");
+  const { kind, place, ...target } = readTarget(
+    {
+      ...(from !== undefined && { to: from }),
+      ...(fromEnv !== undefined && { toEnv: fromEnv }),
+      ...(schema !== undefined && { schema }),
+    },
+    context,
+    "--from",
+  );
+  switch (kind) {
+    case "duckdb":
+      return { ...duckdbSource(place, memoryLimit), ...noGaps };
+    case "parquet":
+      return { ...parquetSource(place, memoryLimit), ...noGaps };
+    case "postgres":
+      refuse(options, ["memory"], "PostgreSQL");
+      return { ...postgresSource(place, { schema: target.schema, timeoutMs: options.timeout }), ...noGaps };
+  }
+}
+
+/** The options that apply to a node only. */
+const NODE_ONLY = ["fromBlock", "toBlock", "cacheSize"] as const;
+
+function refuse(options: SourceOptions, names: readonly (keyof SourceOptions)[], other: string): void {
+  const name = names.find((each) => options[each] !== undefined);
+  if (name !== undefined) {
+    throw new RequestError(`${flagOf(name)} does not apply to ${other}`, { advice: "Remove the option." });
+  }
+}
+
+function openNode(options: SourceOptions, memoryLimit: string, context: CommandContext): OpenedSource {
+  const { notes, environment } = context;
+  let gaps = "";
+  return {
+    async open(sql, signal) {
+      gaps = "";
+      const { range } = rangeOf(options);
+      const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
+      const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
+      await using nodes = openClients(options, reportsTo(reporter?.notes ?? notes, context));
+      const source = nodeSource(nodes.clients, {
+        range,
+        memoryLimit,
+        cacheFolder: await cacheFolder(context),
+        cacheBytes: options.cacheSize ?? CACHE_BYTES,
+        hooks: {
+          onEvent: reporter?.onEvent,
+          onWait: (pid) =>
+            (reporter?.notes ?? notes).write(
+              `Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`,
+            ),
+          onGaps(found) {
+            gaps = rangesText(`${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`, found);
+          },
+        },
+      });
+      try {
+        return await source.open(sql, signal);
+      } finally {
+        reporter?.end();
+      }
+    },
+    gaps: () => gaps,
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+/** Returns the folder of the cache, which only the user can read. It is created if it does not exist. */
+export async function cacheFolder({ environment }: Pick<Streams, "environment">): Promise<string> {
+  const { XDG_CACHE_HOME = "", HOME = homedir() } = environment;
+  const base = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME, ".cache");
+  const folder = join(base, "tradewire", "queries");
+  createFolder(folder);
+  try {
+    await chmod(folder, 0o700);
+  } catch (reason) {
+    throw fileError(reason, folder);
+  }
+  return folder;
+}

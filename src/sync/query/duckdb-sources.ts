@@ -1,0 +1,62 @@
+import { stat } from "node:fs/promises";
+import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
+import type { TableName } from "../../data/schema/table-names.js";
+import { createModel, fileContent, folderContent, tablesOf } from "./duckdb-content.js";
+import { openDuckdbQuery } from "./duckdb-query.js";
+import type { QueryDatabase, QuerySource } from "./query-database.js";
+
+/** Returns the source of a DuckDB file. It is open only while a statement runs, so that a sync can write to it in between. */
+export function duckdbSource(path: string, memoryLimit: string): QuerySource {
+  return {
+    async open(sql, signal) {
+      await stat(path).catch((reason: unknown) => {
+        throw fileError(reason, path, READ_ADVICE);
+      });
+      return await openDuckdbQuery(fileContent(path, sql), memoryLimit, signal);
+    },
+    ...NOTHING_TO_CLOSE,
+  };
+}
+
+/** Returns the source of a folder of Parquet files, which a sync has written. */
+export function parquetSource(folder: string, memoryLimit: string): QuerySource {
+  return {
+    open: async (sql, signal) => openDuckdbQuery(await folderContent(folder, sql), memoryLimit, signal),
+    ...NOTHING_TO_CLOSE,
+  };
+}
+
+export const NOTHING_TO_CLOSE = { async [Symbol.asyncDispose]() {} };
+
+/**
+ * Opens the database of a statement whose tables must be loaded into a DuckDB file first.
+ *
+ * @param load loads tables, and opens their file with the function that it is given
+ * @returns the opened file; for a statement that reads no table, a database with all tables and views but without rows
+ */
+export async function openLoaded(
+  sql: string,
+  { memoryLimit, signal }: { readonly memoryLimit: string; readonly signal: AbortSignal },
+  load: (
+    tables: readonly TableName[],
+    open: (path: string) => Promise<Required<QueryDatabase>>,
+  ) => Promise<QueryDatabase>,
+): Promise<QueryDatabase> {
+  let tables: readonly TableName[] = [];
+  const model = await openDuckdbQuery(
+    {
+      name: "the query",
+      async prepare(connection) {
+        await createModel(connection, sql);
+        tables = await tablesOf(connection, sql);
+      },
+    },
+    memoryLimit,
+    signal,
+  );
+  if (tables.length === 0) {
+    return model;
+  }
+  await model[Symbol.asyncDispose]();
+  return await load(tables, (path) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal));
+}
