@@ -140,7 +140,6 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
       name: nodeName(firstUrl(config)),
       exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
       listSegments: (more) => client.listSegments(more),
-      referencedRecords: (more) => client.referencedRecords(more),
       dataNodeLag: (more) => client.dataNodeLag(more),
       referencedRecords: (more) => client.referencedRecords(more),
     };
