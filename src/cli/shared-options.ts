@@ -1,7 +1,16 @@
 import { profiles } from "../base/profile.js";
 import { readTable, tableNames } from "../data/schema/table-names.js";
 import { choice, flag, list, type OptionSettings, parsed, required, single, text, textList } from "./declarations.js";
-import { durationParser, parseBlockHeight, parseCount, parseDuration, parseInteger, parseTime } from "./parsers.js";
+import {
+  durationParser,
+  parseBlock,
+  parseBlockHeight,
+  parseBlocks,
+  parseCount,
+  parseDuration,
+  parseInteger,
+  parseTime,
+} from "./parsers.js";
 import { LISTED } from "./table.js";
 
 const TABLE_TEXT = `table of network history: ${tableNames.join(", ")}`;
@@ -39,6 +48,36 @@ export function blockOptions(first: string, last: string) {
     toBlock: parsed("<height>", `last block; ${last}`, parseBlockHeight),
   };
 }
+
+/** Returns the options that select blocks of a history with a last block, like {@link blockOptions}. */
+export function partOptions(first: string, last: string) {
+  return {
+    fromBlock: parsed("<height>", `first block, or -N for the first of the last N; ${first}`, parseBlock),
+    toBlock: parsed("<height>", `last block; ${last}`, parseBlock),
+    blocks: parsed("<first:last>", "both in one, such as 5k:1M, 5k: or -100k:", parseBlocks, {
+      conflicts: ["fromBlock", "toBlock"],
+    }),
+  };
+}
+
+/** The options that select rows. */
+export const rowOptions = {
+  since: parsed(
+    "<time>",
+    "only rows of blocks from this time on: ISO 8601, a duration before now such as 1h, or Unix nanoseconds",
+    parseTime,
+  ),
+  until: parsed("<time>", "only rows of blocks before this time", parseTime),
+  market: marketsOption,
+  party: partiesOption,
+};
+
+/** The options that select rows of an archive: there is no node to ask for the codes of markets. */
+export const archiveRowOptions = {
+  ...rowOptions,
+  market: textList("<market>", "only rows of this market: its ID, 64 hex digits", FILTER),
+  party: textList("<party>", "only rows of this party: its ID, 64 hex digits", FILTER),
+};
 
 /** The options that say how much is printed. */
 export const amountOptions = {
