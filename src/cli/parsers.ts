@@ -95,13 +95,16 @@ export function parseCount(text: string): number {
 /** ISO 8601: a date, or a date and a time with up to nine decimals of a second and an optional zone. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
+/** A duration before now. */
+const BEFORE_NOW = /^[\d.]+(ms|s|m|h)$/;
+
 /**
  * Parses a time, which may be a duration before now.
  *
  * @throws {@link RequestError} if the text is not a time
  */
 export function parseTime(text: string, flag: string): bigint {
-  if (/^[\d.]+(ms|s|m|h)$/.test(text)) {
+  if (BEFORE_NOW.test(text)) {
     return BigInt(unixMs() - parseDuration(text, flag)) * 1_000_000n;
   }
   if (/^\d{1,19}$/.test(text)) {
@@ -119,6 +122,18 @@ export function parseTime(text: string, flag: string): bigint {
     throw new RequestError(`must be ${form} (got ${JSON.stringify(text)})`);
   }
   return BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+/** The time from which a command that can be resumed starts. */
+export interface Since {
+  readonly time: bigint;
+  /** Whether the text means the same time whenever the command is started. */
+  readonly isFixed: boolean;
+}
+
+/** Parses a time like {@link parseTime}. */
+export function parseSince(text: string, flag: string): Since {
+  return { time: parseTime(text, flag), isFixed: !BEFORE_NOW.test(text) };
 }
 
 function zoneOf(zone: string): string {

@@ -1,9 +1,7 @@
 import { RequestError } from "../base/errors/index.js";
 import { assertOwned, type RowFilter } from "../data/archive/row-filter.js";
-import type { BlockTimes, ReadTimes } from "../data/history/block-times.js";
-import { readBlockTimes } from "../data/history/block-times.js";
+import { type BlockTimes, type ReadTimes, readBlockTimes } from "../data/history/block-times.js";
 import type { ExportOptions } from "../data/history/network-history-export.js";
-import { readPeriod } from "../data/listing/listing-filters.js";
 import type { TableName } from "../data/schema/table-names.js";
 import type { BlockRange, Client } from "../index.js";
 import type { OptionValues } from "./declarations.js";
@@ -12,31 +10,23 @@ import type { ParsedBlocks } from "./parsers.js";
 import { createNames } from "./records/record-names.js";
 import type { partOptions, rowOptions } from "./shared-options.js";
 
-/** The values of {@link rowOptions}; a command may have only some. */
-export type RowOptions = OptionValues<typeof rowOptions>;
-
+type OwnerOptions = Pick<OptionValues<typeof rowOptions>, "market" | "party">;
 type PartOptions = OptionValues<ReturnType<typeof partOptions>>;
-
-/** The name of the first option that leaves out rows of complete segments; `undefined` if none is set. */
-export function rowOptionIn(options: RowOptions): keyof RowOptions | undefined {
-  return (["since", "until", "market", "party"] as const).find((name) => options[name] !== undefined);
-}
 
 export function blocksIn({ fromBlock, toBlock, blocks }: PartOptions): ParsedBlocks {
   return blocks ?? { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
 }
 
 /**
- * Checks the options that select rows, as far as possible without their source.
+ * Checks that the rows of a table name the markets and parties that the options select.
  *
- * @throws {@link RequestError} if the times are reversed, or the rows of the table have no market or no party
+ * @throws {@link RequestError} if they do not
  */
-export function checkRowOptions({ since, until, market, party }: RowOptions, table: TableName | undefined): void {
-  readPeriod({ since, until });
-  if (table !== undefined && market !== undefined) {
+export function checkOwners({ market, party }: OwnerOptions, table: TableName): void {
+  if (market !== undefined) {
     assertOwned(table, "market");
   }
-  if (table !== undefined && party !== undefined) {
+  if (party !== undefined) {
     assertOwned(table, "party");
   }
 }
@@ -49,7 +39,7 @@ type Owners = Pick<RowFilter, "markets" | "parties">;
  * @throws {@link RequestError} if the node knows none or several of a name; errors of the calls
  */
 export async function namedOwners(
-  { market, party }: Pick<RowOptions, "market" | "party">,
+  { market, party }: OwnerOptions,
   client: Client,
   context: Pick<CommandContext, "signal" | "notes">,
 ): Promise<Owners> {
@@ -67,7 +57,7 @@ const FULL_ID = /^[0-9a-f]{64}$/i;
  *
  * @throws {@link RequestError} if one is not a complete identifier
  */
-export function identifiedOwners({ market, party }: Pick<RowOptions, "market" | "party">): Owners {
+export function identifiedOwners({ market, party }: OwnerOptions): Owners {
   for (const [option, ids = []] of [
     ["market", market],
     ["party", party],

@@ -9,6 +9,7 @@ import {
   parseCount,
   parseDuration,
   parseInteger,
+  parseSince,
   parseTime,
 } from "./parsers.js";
 import { LISTED } from "./table.js";
@@ -60,14 +61,20 @@ export function partOptions(first: string, last: string) {
   };
 }
 
+const ROWS_SINCE =
+  "only rows of blocks from this time on: ISO 8601, a duration before now such as 1h, or Unix nanoseconds";
+
 /** The options that select rows. */
 export const rowOptions = {
-  since: parsed(
-    "<time>",
-    "only rows of blocks from this time on: ISO 8601, a duration before now such as 1h, or Unix nanoseconds",
-    parseTime,
-  ),
+  since: parsed("<time>", ROWS_SINCE, parseTime),
   until: parsed("<time>", "only rows of blocks before this time", parseTime),
+  market: marketsOption,
+  party: partiesOption,
+};
+
+/** The options that select the rows of a table that is followed. */
+export const followedRowOptions = {
+  since: parsed("<time>", ROWS_SINCE, parseSince),
   market: marketsOption,
   party: partiesOption,
 };

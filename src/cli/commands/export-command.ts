@@ -3,6 +3,7 @@ import { monotonicMs } from "../../base/runtime/index.js";
 import { rangeError } from "../../data/history/export-request.js";
 import { findRange } from "../../data/history/segments.js";
 import { absoluteRange } from "../../data/history/select-blocks.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
 import type { BlockRange, Client, ExportOptions, NetworkHistoryExport } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
@@ -13,7 +14,7 @@ import { type CommandContext, writeOut } from "../output.js";
 import { jsonFlag, OUTPUT, outputFormat, outputFormats } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
-import { blocksIn, checkRowOptions, namedOwners } from "../row-selection.js";
+import { blocksIn, checkOwners, namedOwners } from "../row-selection.js";
 import {
   extensionsOption,
   forceOption,
@@ -142,10 +143,11 @@ function checkOutput(options: ExportCommandOptions): void {
   const { fromBlock, toBlock } = blocksIn(rows);
   if ([fromBlock, toBlock, since, until].every((limit) => limit === undefined)) {
     throw new RequestError("no blocks are selected", {
-      advice: "Use --from-block and --to-block, --blocks or --since; --blocks 1: selects all of a complete history.",
+      advice: "Use --from-block and --to-block, --blocks, or --since.",
     });
   }
-  checkRowOptions(rows, table);
+  readPeriod({ since, until });
+  checkOwners(rows, table);
   if (output === "zip") {
     const names = ["columns", "limit", "all", "null", "maxRowBytes", "market", "party"] as const;
     const times = ["since", "until"] as const;

@@ -4,13 +4,14 @@ import { archiveColumns, archiveHeads } from "../../data/archive/open-archive.js
 import { allOf, blockTest, rowTest } from "../../data/archive/row-filter.js";
 import { requireOrder } from "../../data/history/export-request.js";
 import type { BlockRange } from "../../data/history/segments.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
 import { microsFrom } from "../../data/schema/time-text.js";
 import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { defineCommand, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
 import { outputFormat, outputOptions } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
-import { blocksIn, checkRowOptions, identifiedOwners } from "../row-selection.js";
+import { blocksIn, identifiedOwners } from "../row-selection.js";
 import { archiveRowOptions, partOptions } from "../shared-options.js";
 
 const rowsOptions = {
@@ -28,13 +29,14 @@ export const addRows = defineCommand(rowsOptions, runRows);
 async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
   const options = { ...input, format: outputFormat(input, context) };
   checkPrintRowsOptions(options, options.format);
-  checkRowOptions(options, undefined);
   const { signal } = context;
   const { maxRowBytes, since, until } = options;
+  readPeriod({ since, until });
   const blocks = await blocksOf(options, async () =>
     file === STANDARD ? undefined : (await archiveHeads(file, { signal, maxRowBytes }))?.at(-1)?.name,
   );
-  const filter = { ...identifiedOwners(options), from: microsFrom(since), before: microsFrom(until) };
+  const [from, before] = [since, until].map((time) => (time === undefined ? undefined : microsFrom(time)));
+  const filter = { ...identifiedOwners(options), from, before };
   const testOf = (each: ArchiveFile) => allOf([blocks && blockTest(blocks, each), rowTest(filter, each)]);
   if (file === STANDARD) {
     const { files } = openArchive(standardArchive(context), { signal, maxRowBytes });

@@ -26,7 +26,7 @@ export async function readBlockTimes(
   { fromBlock, toBlock }: BlockRange = segment,
   options: ExportOptions = {},
 ): Promise<BlockTimes> {
-  let found: BlockTimes | undefined;
+  let [first, last]: readonly (bigint | undefined)[] = [];
   const request = { table: "blocks", fromBlock: segment.fromBlock, toBlock: segment.toBlock } as const;
   for await (const file of client.exportNetworkHistory(request, options).files()) {
     const [height, time] = [file.columns.indexOf("height"), file.columns.indexOf("vega_time")];
@@ -39,17 +39,20 @@ export async function readBlockTimes(
           });
         }
         const block = BigInt(text);
-        if (fromBlock <= block && block <= toBlock) {
-          const { first, last } = found ?? { first: at, last: at };
-          found = { first: at < first ? at : first, last: at > last ? at : last };
+        const isWanted = fromBlock <= block && block <= toBlock;
+        if (isWanted && (first === undefined || at < first)) {
+          first = at;
+        }
+        if (isWanted && (last === undefined || at > last)) {
+          last = at;
         }
       }
     }
   }
-  if (found === undefined) {
+  if (first === undefined || last === undefined) {
     throw new ProtocolError(`the node does not say when the blocks ${fromBlock} to ${toBlock} were made`, {
       advice: "Its table blocks lacks them. Select complete segments, without times, or use another node.",
     });
   }
-  return found;
+  return { first, last };
 }

@@ -41,10 +41,9 @@ export async function selectBlocks(
     throw rangeError(found, segments, asked);
   }
   const spans = found.segments.map(({ fromHeight, toHeight }) => ({ fromBlock: fromHeight, toBlock: toHeight }));
-  const [from, before] = [microsFrom(since), microsFrom(until)];
-  const isAfter = async (segment: BlockRange, time: bigint) => (await readTimes(segment, segment)).last >= time;
-  const start = from === undefined ? 0 : await firstWhere(spans, (segment) => isAfter(segment, from));
-  const end = before === undefined ? spans.length : await firstWhere(spans, (segment) => isAfter(segment, before));
+  const [from, before] = [since, until].map((time) => (time === undefined ? undefined : microsFrom(time)));
+  const start = from === undefined ? 0 : await firstReaching(spans, from, readTimes);
+  const end = before === undefined ? spans.length : await firstReaching(spans, before, readTimes);
   const [first, last] = [spans[start], spans[Math.min(end, spans.length - 1)]];
   if (first === undefined || last === undefined) {
     throw new RequestError(`is after the last block of the range, ${asked.toBlock}`, {
@@ -91,25 +90,38 @@ export function absoluteRange(
       advice: "Wait for its first segment, or use another node.",
     });
   }
-  const absolute = (block: bigint) => (block < 0n ? last.toHeight + 1n + block : block);
-  const range = { fromBlock: absolute(fromBlock ?? first.fromHeight), toBlock: absolute(toBlock ?? last.toHeight) };
-  // "The last 100,000 blocks" of a shorter history are all of them.
-  const isLonger = fromBlock !== undefined && fromBlock < 0n && range.fromBlock < first.fromHeight;
-  const whole = isLonger ? { ...range, fromBlock: first.fromHeight } : range;
-  requireOrder(whole);
-  return whole;
+  const range = {
+    fromBlock: absoluteBlock(segments, fromBlock ?? first.fromHeight, first.fromHeight),
+    toBlock: absoluteBlock(segments, toBlock ?? last.toHeight, 0n),
+  };
+  requireOrder(range);
+  return range;
 }
 
-/** Returns the index of the first segment for which a condition holds, which then holds for all later ones. */
-async function firstWhere(
-  segments: readonly BlockRange[],
-  holds: (segment: BlockRange) => Promise<boolean>,
-): Promise<number> {
+/** Returns the height of a block that may count from the end: at least `min`, since the last 100,000 blocks of fewer are all. */
+export function absoluteBlock(segments: readonly SegmentHeights[], block: bigint, min: bigint): bigint {
+  const fromEnd = (segments.at(-1)?.toHeight ?? 0n) + 1n + block;
+  return block >= 0n ? block : fromEnd < min ? min : fromEnd;
+}
+
+/** Returns the block at which the rows from a time on begin: the first of a segment, or the one after the history. */
+export async function firstBlockSince(
+  segments: readonly SegmentHeights[],
+  since: bigint,
+  readTimes: ReadTimes,
+): Promise<bigint | undefined> {
+  const spans = segments.map(({ fromHeight, toHeight }) => ({ fromBlock: fromHeight, toBlock: toHeight }));
+  const last = spans.at(-1);
+  return spans[await firstReaching(spans, microsFrom(since), readTimes)]?.fromBlock ?? (last && last.toBlock + 1n);
+}
+
+/** Returns the index of the first segment whose last block was made at a time or later. */
+async function firstReaching(segments: readonly BlockRange[], time: bigint, readTimes: ReadTimes): Promise<number> {
   let [low, high] = [0, segments.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
     const segment = segments[middle];
-    if (segment === undefined || (await holds(segment))) {
+    if (segment === undefined || (await readTimes(segment, segment)).last >= time) {
       high = middle;
     } else {
       low = middle + 1;

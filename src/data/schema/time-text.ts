@@ -20,6 +20,6 @@ export function timeText(micros: bigint): string {
 }
 
 /** Returns the first whole microsecond at or after a time in Unix nanoseconds. Times in tables are whole microseconds. */
-export function microsFrom(nanoseconds: bigint | undefined): bigint | undefined {
-  return nanoseconds === undefined ? undefined : (nanoseconds + 999n) / 1000n;
+export function microsFrom(nanoseconds: bigint): bigint {
+  return (nanoseconds + 999n) / 1000n;
 }
