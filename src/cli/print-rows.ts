@@ -49,7 +49,7 @@ export interface PrintedFiles<File extends RowsFile> {
   readonly files: AsyncIterable<File>;
   /** Finds the columns of all files before their rows are read, if it can. */
   readonly allColumns?: (() => Promise<readonly string[] | undefined>) | undefined;
-  /** Returns the test of the rows of a file that are printed; without it, all are. */
+  /** Returns the test of the rows of a file that are printed; without a test, all are. */
   readonly testOf?: ((file: File) => RowTest | undefined) | undefined;
 }
 
@@ -87,12 +87,15 @@ export async function printRows<File extends RowsFile>(
     },
   });
   let left = limit;
-  let read = 0;
-  let printed = 0;
+  let [read, printed] = [0, 0];
+  let isSelected = false;
   await writeFormatted(format, context, async (output) => {
     const columnsOf = columnChooser(options.columns, format, allColumns);
     for await (const file of files) {
-      const counts = await printFile(file, await columnsOf(file), { left, test: testOf?.(file) }, { format, output });
+      const columns = await columnsOf(file);
+      const test = testOf?.(file);
+      isSelected ||= test !== undefined;
+      const counts = await printFile(file, columns, { left, test }, { format, output });
       [read, printed] = [read + counts.read, printed + counts.printed];
       left = limit - printed;
       if (left === 0) {
@@ -101,9 +104,7 @@ export async function printRows<File extends RowsFile>(
     }
   });
   notes.write(omissions);
-  if (testOf !== undefined) {
-    notes.write(readText(read, printed));
-  }
+  notes.write(isSelected ? readText(read, printed) : "");
   if (isShort && left === 0) {
     notes.write(`Showing ${LISTED} rows. Use --all to print all rows, or --limit to change the number.\n`);
   }

@@ -113,9 +113,12 @@ describe.each(["grpc", "rest"])("rows of times, markets and parties over %s", (t
   it("are those of a market by its code or its ID, and of any of several parties on either side of a trade", async () => {
     const markets = (await run(["markets", ...urls(), "--output", "jsonl"])).out.trim().split("\n");
     const { id, code } = JSON.parse(markets[0] ?? "");
-    const parties = [...new Set(rowsOf("trades").flatMap(({ buyer, seller }) => [buyer, seller]))].slice(0, 2);
-    const keys = parties.map((party) => String(party).slice(2)).join();
     const ofMarket = (row: Row) => row["market_id"] === `\\x${id}`;
+    const traders = rowsOf("trades")
+      .filter(ofMarket)
+      .flatMap(({ buyer, seller }) => [buyer, seller]);
+    const parties = [...new Set(traders)].slice(-3, -1);
+    const keys = parties.map((party) => String(party).slice(2)).join();
     const ofParty = (row: Row) => parties.includes(row["buyer"] ?? "") || parties.includes(row["seller"] ?? "");
     for (const market of [code, id, id.slice(0, 10)]) {
       const { out, err } = await exported(transport, "trades", "--blocks", "1:40", "--market", market);
@@ -177,7 +180,10 @@ describe("tradewire export with a selection", () => {
       [["--blocks", "1x:"], "--blocks must be a block height, a whole number from 1, such as 1500, 5k or 1M"],
       [["--blocks", "1.5:"], "--blocks must be a block height"],
       [["--from-block", "-0"], "--from-block must be a block height, such as 1500, 5k or 1M, or count from the last"],
-      [["--blocks", "1:5", "--to-block", "7"], "cannot be used with"],
+      [
+        ["--blocks", "1:5", "--to-block", "7"],
+        "option '--blocks <first:last>' cannot be used with option '--to-block <height>'",
+      ],
       [["--blocks", "7:5"], "--from-block 7 is after --to-block 5\n"],
       [["--blocks", "5:99"], "--to-block 99 is in no history segment of the node\n"],
       [["--blocks", "-5:-9"], "--from-block 36 is after --to-block 32\n"],
