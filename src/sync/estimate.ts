@@ -77,12 +77,22 @@ interface Sample {
   readonly index: number;
   readonly rows: number;
   readonly csvBytes: number;
+  /** Size of the header row, which is a part of the CSV. */
+  readonly headerBytes: number;
   readonly zipBytes: number;
   readonly seconds: number;
 }
 
 /** Number of exports of a table that are made for an estimate. */
 const SAMPLES = 7;
+
+interface UnitsOptions {
+  /** How many exports run at a time. */
+  readonly parallel: number;
+  readonly signal: AbortSignal;
+  /** Whether the exports are parts of one, whose archive has a single file. */
+  readonly isJoined?: boolean;
+}
 
 /**
  * Estimates exports from a few of them, which are spread over the history: the first, the last, and some between. Each is checked as in
@@ -95,7 +105,7 @@ const SAMPLES = 7;
 export async function estimateUnits(
   clients: readonly SyncClient[],
   units: readonly Unit[],
-  { parallel, signal }: { readonly parallel: number; readonly signal: AbortSignal },
+  { parallel, signal, isJoined = false }: UnitsOptions,
 ): Promise<ExportsEstimate> {
   const startedAt = monotonicMs();
   const tables: TableEstimate[] = [];
@@ -111,7 +121,12 @@ export async function estimateUnits(
       }
     }
     zipBytes += samples.reduce((sum, sample) => sum + sample.zipBytes, 0);
-    tables.push({ table, calls: all.length, sampled: samples.length, ...amountsOf(samples, all.length, parallel) });
+    tables.push({
+      table,
+      calls: all.length,
+      sampled: samples.length,
+      ...amountsOf(samples, all.length, { parallel, isJoined }),
+    });
   }
   const exports = tables.reduce((sum, { sampled }) => sum + sampled, 0);
   return {
@@ -163,25 +178,38 @@ async function measure(client: SyncClient, unit: Unit, signal: AbortSignal): Pro
     // Reading counts.
   }
   const { rows, bytes } = csv.measures();
-  return { rows: Number(rows), csvBytes: Number(bytes), zipBytes, seconds: (monotonicMs() - startedAt) / 1000 };
+  const headerBytes = Buffer.byteLength(csv.columns.join()) + 1;
+  const seconds = (monotonicMs() - startedAt) / 1000;
+  return { rows: Number(rows), csvBytes: Number(bytes), headerBytes, zipBytes, seconds };
 }
 
-function amountsOf(samples: readonly Sample[], count: number, parallel: number): Amounts {
-  const of = (name: keyof Sample) =>
+function amountsOf(
+  samples: readonly Sample[],
+  count: number,
+  { parallel, isJoined }: Required<Omit<UnitsOptions, "signal">>,
+): Amounts {
+  const of = (read: (sample: Sample) => number) =>
     extrapolated(
-      samples.map((each) => ({ at: each.index, value: each[name] })),
+      samples.map((sample) => ({ at: sample.index, value: read(sample) })),
       count,
     );
-  const rows = whole(of("rows"));
-  const seconds = of("seconds");
+  const rows = whole(of((sample) => sample.rows));
+  const header = samples[0]?.headerBytes ?? 0;
+  const bodies = of((sample) => sample.csvBytes - sample.headerBytes);
+  const headers = isJoined ? header : header * count;
+  const zip = of((sample) => sample.zipBytes);
+  const seconds = of((sample) => sample.seconds);
   return {
     rows: samples.length < count && rows.high === 0 ? { ...rows, high: count } : rows,
-    csvBytes: whole(of("csvBytes")),
-    zipBytes: whole(of("zipBytes")),
+    csvBytes: whole({ low: bodies.low + headers, likely: bodies.likely + headers, high: bodies.high + headers }),
+    zipBytes: whole(isJoined && count > 1 ? { ...zip, low: zip.low * JOINED } : zip),
     // A loaded node or target is slower than single calls; a warm one is faster than the first of them.
     seconds: { low: seconds.low / parallel / 4, likely: seconds.likely / parallel, high: seconds.high * 4 },
   };
 }
+
+/** How much smaller one archive may be than those of its segments: small segments have much in common. */
+const JOINED = 0.3;
 
 /** The factor of the standard error that gives 95 % by Student's distribution, by the number of samples. */
 const STUDENT = [0, 0, 12.71, 4.3, 3.18, 2.78, 2.57, 2.45];

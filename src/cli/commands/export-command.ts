@@ -11,11 +11,12 @@ import { parseSavePath, printSavedArchive, STANDARD } from "../command-files.js"
 import { choice, defineCommand, flag, flagOf, type OptionValues, text, withDefault } from "../declarations.js";
 import { type ExportedPart, exactRange, isRefusal, partFiles, selectPart } from "../export-rows.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { jsonFlag, OUTPUT, outputFormat, outputFormats } from "../output-format.js";
+import { jsonFlag, OUTPUT, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
 import { blocksIn, checkOwners, namedOwners } from "../row-selection.js";
 import {
+  estimateOption,
   extensionsOption,
   forceOption,
   parallelOption,
@@ -24,6 +25,7 @@ import {
   tableOption,
   toOption,
 } from "../shared-options.js";
+import { createTables } from "../table.js";
 
 const exportOptions = {
   table: tableOption,
@@ -49,6 +51,7 @@ const exportOptions = {
     "structure",
   ]),
   parallel: parallelOption(1),
+  estimate: estimateOption,
   resume: text("<folder>", "keep partial downloads in this folder and resume from them"),
   force: forceOption,
   json: jsonFlag,
@@ -85,7 +88,9 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   };
   const part = { ...blocksIn(options), since, until };
   try {
-    if (options.output === "zip") {
+    if (options.estimate === true) {
+      await printEstimate({ client, table, part, owners: {}, options: exportOptions }, options, context);
+    } else if (options.output === "zip") {
       const asked = { client, table, part, owners: {}, options: exportOptions };
       await saveRange(asked, options, context, progress).finally(progress.end);
     } else {
@@ -99,6 +104,26 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
       ? reason
       : await explainRefusal(reason, client, range, signal);
   }
+}
+
+async function printEstimate(
+  asked: ExportedPart,
+  options: ExportCommandOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { estimateExport, estimateText } = await import("../estimate.js");
+  const isExact = options.output === "zip" && options.snap !== true;
+  const estimate = await estimateExport(
+    { ...asked, options: { ...asked.options, onProgress: undefined } },
+    { isExact, parallel: options.parallel ?? 1 },
+    context,
+  );
+  const table = () => {
+    const tables = createTables(context);
+    context.out.write(estimateText(estimate, tables.format));
+    tables.printOmissions();
+  };
+  await printReport({ table, object: () => estimate }, outputFormat({ json: options.json }, context), context);
 }
 
 /** Saves the archive of a range, and says how it was widened. */

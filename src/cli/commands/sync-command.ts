@@ -6,6 +6,7 @@ import { type BlockRange, createTypesSql } from "../../index.js";
 import { divergenceError } from "../../sync/divergence.js";
 import {
   createSyncState,
+  estimateSync,
   type FailedUnit,
   type HistoryPlan,
   type PostgresSink,
@@ -26,10 +27,11 @@ import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
+import { estimateText } from "../estimate.js";
 import { grouped, size, span, wrappedLines } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported, widthOf } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
-import { dryRunOption } from "../shared-options.js";
+import { dryRunOption, estimateOption } from "../shared-options.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
@@ -60,6 +62,7 @@ const syncCommandOptions = {
   callsPerSecond: callsPerSecondOption,
   ...httpOptions,
   dryRun: dryRunOption,
+  estimate: estimateOption,
   ...eventsOutput,
   ...clientOptions,
 };
@@ -71,7 +74,7 @@ export function addSync(sync: Command, context: CommandContext): void {
   // Subcommands have options of the same names.
   addOwnAction(sync.enablePositionalOptions(), syncCommandOptions, async (options) => {
     context.output.role = "answer";
-    await (options.dryRun === true ? dryRun : runSync)(options, context);
+    await (options.estimate === true ? estimate : options.dryRun === true ? dryRun : runSync)(options, context);
   });
   const add = (name: string, description: string) =>
     sync.command(name).allowExcessArguments(false).description(description);
@@ -325,6 +328,24 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
       err.write(errorText(divergenceError(sink.name, plan.divergence)));
     }
     throw new Reported();
+  }
+}
+
+/** Runs `tradewire sync --estimate`, which changes nothing. */
+async function estimate(options: SyncCommandOptions, context: CommandContext): Promise<void> {
+  const { out, signal } = context;
+  const target = readTarget(options, context);
+  const how = syncOptionsOf(options);
+  checkQueue(options, target);
+  await using nodes = openClients(options, context);
+  const sink = sinkOf(target, options);
+  const { plan, ...expected } = await estimateSync(nodes.clients, { ...how, retryForMs: 0, sink, signal });
+  if (printsJsonLines(options, context)) {
+    out.write(json({ event: "estimate", chainId: plan.chainId, blocks: plan.blocks, ...expected }));
+  } else {
+    const tables = createTables(context);
+    out.write(estimateText(expected, tables.format));
+    tables.printOmissions();
   }
 }
 
