@@ -6,8 +6,12 @@ import { type Estimated, type ExportsEstimate, estimateUnits } from "../sync/est
 import { unitsOf } from "../sync/unit.js";
 import { type ExportedPart, selectPart } from "./export-rows.js";
 import { grouped, size, span } from "./formatting.js";
-import type { CommandContext } from "./output.js";
+import { type CommandContext, printable } from "./output.js";
+import type { SyncTarget } from "./sync/target.js";
 import type { Tables } from "./table.js";
+
+/** The maximum number of parts of an export in parts. */
+const MAX_PARTS = 500;
 
 /**
  * Estimates the export of a part of a table from a few of its segments.
@@ -29,14 +33,59 @@ export async function estimateExport(
   }
   const { chainId, segments } = checkHistory(found.segments);
   const missing = segments.map((segment) => ({ table, segment }));
-  return await estimateUnits([client], unitsOf(chainId, missing, 1), { parallel, signal, isJoined: true });
+  const units = unitsOf(chainId, missing, 1);
+  const joinedInto = parallel === 1 ? 1 : Math.min(units.length, MAX_PARTS);
+  return await estimateUnits([client], units, { parallel, signal, joinedInto });
 }
 
-/** Formats an estimate as a table of the expected amounts, each with its range, and a line about its cost. */
-export function estimateText({ tables, total, cost }: ExportsEstimate, format: Tables["format"]): string {
-  const bytes = (number: number) => size(Math.round(number));
-  const cell = ({ low, likely, high }: Estimated, text: (number: number) => string) =>
-    low === high ? text(likely) : `${text(likely)} (${text(low)} to ${text(high)})`;
+/** The size of a target by what is loaded: a factor of the CSV or of the archives, and bytes for each export or table. */
+const TARGETS: {
+  readonly [kind in SyncTarget["kind"]]: {
+    readonly of: "csvBytes" | "zipBytes";
+    readonly factor: Estimated;
+    readonly each: "calls" | "tables";
+    readonly bytes: Estimated;
+  };
+} = {
+  parquet: {
+    of: "zipBytes",
+    factor: { low: 0.3, likely: 0.8, high: 1.5 },
+    each: "calls",
+    bytes: { low: 2000, likely: 9000, high: 20_000 },
+  },
+  duckdb: {
+    of: "csvBytes",
+    factor: { low: 0.05, likely: 0.4, high: 1 },
+    each: "tables",
+    bytes: { low: 10_000, likely: 250_000, high: 1_000_000 },
+  },
+  postgres: {
+    of: "csvBytes",
+    factor: { low: 0.4, likely: 1.5, high: 4 },
+    each: "tables",
+    bytes: { low: 8192, likely: 100_000, high: 400_000 },
+  },
+};
+
+/** Estimates by how much a target grows, from what targets of its kind have taken. */
+export function targetBytes(kind: SyncTarget["kind"], { tables, total }: ExportsEstimate): Estimated {
+  const { of, factor, each, bytes } = TARGETS[kind];
+  const count = each === "calls" ? total.calls : tables.length;
+  const grown = (end: keyof Estimated) => Math.round(total[of][end] * factor[end] + count * bytes[end]);
+  return { low: grown("low"), likely: grown("likely"), high: grown("high") };
+}
+
+const bytes = (number: number) => size(Math.round(number));
+
+const cell = ({ low, likely, high }: Estimated, text: (number: number) => string) =>
+  low === high ? text(likely) : `${text(likely)} (${text(low)} to ${text(high)})`;
+
+/** Formats an estimate as a table of the expected amounts, each with its range, the size of the target, and what it cost. */
+export function estimateText(
+  { tables, total, cost }: ExportsEstimate,
+  target: { readonly name: string; readonly bytes: Estimated } | undefined,
+  format: Tables["format"],
+): string {
   const line = (name: string, { calls, ...amounts }: ExportsEstimate["total"]) => [
     name,
     grouped(calls),
@@ -47,6 +96,8 @@ export function estimateText({ tables, total, cost }: ExportsEstimate, format: T
   ];
   const lines = tables.map((table) => line(table.table, table));
   const all = tables.length === 1 ? lines : [...lines, line("all tables", total)];
-  const header = ["table", "segments", "rows", "CSV", "ZIP", "duration"];
-  return `${format(header, all)}\nThe estimate cost ${grouped(cost.exports)} exports, ${bytes(cost.zipBytes)} in ${cost.seconds.toFixed(1)} s.\n`;
+  const header = ["table", "exports", "rows", "CSV", "ZIP", "duration"];
+  const grown = target === undefined ? "" : `\n${printable(target.name)} would grow by ${cell(target.bytes, bytes)}.\n`;
+  const spent = `${grouped(cost.exports)} exports, ${bytes(cost.zipBytes)} in ${cost.seconds.toFixed(1)} s`;
+  return `${format(header, all)}${grown}\nThe estimate cost ${spent}. Nothing was changed.\n`;
 }

@@ -90,8 +90,8 @@ interface UnitsOptions {
   /** How many exports run at a time. */
   readonly parallel: number;
   readonly signal: AbortSignal;
-  /** Whether the exports are parts of one, whose archive has a single file. */
-  readonly isJoined?: boolean;
+  /** The number of exports that fetch all of them into one archive of a table. Otherwise each is loaded into a target. */
+  readonly joinedInto?: number;
 }
 
 /**
@@ -105,7 +105,7 @@ interface UnitsOptions {
 export async function estimateUnits(
   clients: readonly SyncClient[],
   units: readonly Unit[],
-  { parallel, signal, isJoined = false }: UnitsOptions,
+  { parallel, signal, joinedInto }: UnitsOptions,
 ): Promise<ExportsEstimate> {
   const startedAt = monotonicMs();
   const tables: TableEstimate[] = [];
@@ -121,17 +121,14 @@ export async function estimateUnits(
       }
     }
     zipBytes += samples.reduce((sum, sample) => sum + sample.zipBytes, 0);
-    tables.push({
-      table,
-      calls: all.length,
-      sampled: samples.length,
-      ...amountsOf(samples, all.length, { parallel, isJoined }),
-    });
+    const isJoined = joinedInto !== undefined;
+    const amounts = amountsOf(samples, all.length, { parallel, isJoined });
+    tables.push({ table, calls: joinedInto ?? all.length, sampled: samples.length, ...amounts });
   }
   const exports = tables.reduce((sum, { sampled }) => sum + sampled, 0);
   return {
     tables,
-    total: { ...sumOf(tables), calls: units.length },
+    total: { ...sumOf(tables), calls: tables.reduce((sum, { calls }) => sum + calls, 0) },
     cost: { exports, zipBytes, seconds: (monotonicMs() - startedAt) / 1000 },
   };
 }
@@ -186,7 +183,7 @@ async function measure(client: SyncClient, unit: Unit, signal: AbortSignal): Pro
 function amountsOf(
   samples: readonly Sample[],
   count: number,
-  { parallel, isJoined }: Required<Omit<UnitsOptions, "signal">>,
+  { parallel, isJoined }: { readonly parallel: number; readonly isJoined: boolean },
 ): Amounts {
   const of = (read: (sample: Sample) => number) =>
     extrapolated(
@@ -199,14 +196,22 @@ function amountsOf(
   const headers = isJoined ? header : header * count;
   const zip = of((sample) => sample.zipBytes);
   const seconds = of((sample) => sample.seconds);
+  const load = isJoined ? 0 : count;
   return {
     rows: samples.length < count && rows.high === 0 ? { ...rows, high: count } : rows,
     csvBytes: whole({ low: bodies.low + headers, likely: bodies.likely + headers, high: bodies.high + headers }),
     zipBytes: whole(isJoined && count > 1 ? { ...zip, low: zip.low * JOINED } : zip),
     // A loaded node or target is slower than single calls; a warm one is faster than the first of them.
-    seconds: { low: seconds.low / parallel / 4, likely: seconds.likely / parallel, high: seconds.high * 4 },
+    seconds: {
+      low: seconds.low / parallel / 4 + load * LOAD.low,
+      likely: seconds.likely / parallel + load * LOAD.likely,
+      high: seconds.high * 4 + load * LOAD.high,
+    },
   };
 }
+
+/** How long a target takes for one export, in seconds: the commit of a transaction or a file. */
+const LOAD: Estimated = { low: 0.002, likely: 0.03, high: 0.3 };
 
 /** How much smaller one archive may be than those of its segments: small segments have much in common. */
 const JOINED = 0.3;

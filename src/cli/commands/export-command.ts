@@ -120,7 +120,7 @@ async function printEstimate(
   );
   const table = () => {
     const tables = createTables(context);
-    context.out.write(estimateText(estimate, tables.format));
+    context.out.write(estimateText(estimate, undefined, tables.format));
     tables.printOmissions();
   };
   await printReport({ table, object: () => estimate }, outputFormat({ json: options.json }, context), context);

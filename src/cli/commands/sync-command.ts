@@ -27,7 +27,7 @@ import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
-import { estimateText } from "../estimate.js";
+import { estimateText, targetBytes } from "../estimate.js";
 import { grouped, size, span, wrappedLines } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported, widthOf } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
@@ -309,7 +309,7 @@ function failedText(failed: readonly FailedUnit[]): string {
  * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
-  const { out, err, signal } = context;
+  const { out, signal } = context;
   const target = readTarget(options, context);
   const how = syncOptionsOf(options);
   checkQueue(options, target);
@@ -323,15 +323,29 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
     out.write(planText(plan, sink.name, tables.format));
     tables.printOmissions();
   }
-  if (plan.divergence !== undefined || plan.gaps.length > 0) {
-    if (plan.divergence !== undefined) {
-      err.write(errorText(divergenceError(sink.name, plan.divergence)));
-    }
+  reportDivergence(plan, sink.name, context);
+  if (plan.gaps.length > 0) {
     throw new Reported();
   }
 }
 
-/** Runs `tradewire sync --estimate`, which changes nothing. */
+/**
+ * Reports where a sync would stop.
+ *
+ * @throws {@link Reported} if the histories diverge
+ */
+function reportDivergence({ divergence }: HistoryPlan, name: string, { err }: CommandContext): void {
+  if (divergence !== undefined) {
+    err.write(errorText(divergenceError(name, divergence)));
+    throw new Reported();
+  }
+}
+
+/**
+ * Runs `tradewire sync --estimate`, which changes nothing.
+ *
+ * @throws {@link Reported} if the histories diverge, so that a sync would stop
+ */
 async function estimate(options: SyncCommandOptions, context: CommandContext): Promise<void> {
   const { out, signal } = context;
   const target = readTarget(options, context);
@@ -340,13 +354,15 @@ async function estimate(options: SyncCommandOptions, context: CommandContext): P
   await using nodes = openClients(options, context);
   const sink = sinkOf(target, options);
   const { plan, ...expected } = await estimateSync(nodes.clients, { ...how, retryForMs: 0, sink, signal });
+  const bytes = targetBytes(target.kind, expected);
   if (printsJsonLines(options, context)) {
-    out.write(json({ event: "estimate", chainId: plan.chainId, blocks: plan.blocks, ...expected }));
+    out.write(json({ event: "estimate", chainId: plan.chainId, blocks: plan.blocks, ...expected, targetBytes: bytes }));
   } else {
     const tables = createTables(context);
-    out.write(estimateText(expected, tables.format));
+    out.write(estimateText(expected, { name: sink.name, bytes }, tables.format));
     tables.printOmissions();
   }
+  reportDivergence(plan, sink.name, context);
 }
 
 function planText(
