@@ -1,17 +1,12 @@
 import { rangeError } from "../data/history/export-request.js";
-import { checkHistory } from "../data/history/segment-chain.js";
 import { findRange } from "../data/history/segments.js";
 import { absoluteRange } from "../data/history/select-blocks.js";
-import { type Estimated, type ExportsEstimate, estimateUnits } from "../sync/estimate.js";
-import { unitsOf } from "../sync/unit.js";
+import { type Estimated, type ExportsEstimate, estimateSegments } from "../sync/estimate.js";
 import { type ExportedPart, selectPart } from "./export-rows.js";
 import { grouped, size, span } from "./formatting.js";
 import { type CommandContext, printable } from "./output.js";
 import type { SyncTarget } from "./sync/target.js";
 import type { Tables } from "./table.js";
-
-/** The maximum number of parts of an export in parts. */
-const MAX_PARTS = 500;
 
 /**
  * Estimates the export of a part of a table from a few of its segments.
@@ -31,11 +26,7 @@ export async function estimateExport(
   if (!found.valid) {
     throw rangeError(found, listed, range);
   }
-  const { chainId, segments } = checkHistory(found.segments);
-  const missing = segments.map((segment) => ({ table, segment }));
-  const units = unitsOf(chainId, missing, 1);
-  const joinedInto = parallel === 1 ? 1 : Math.min(units.length, MAX_PARTS);
-  return await estimateUnits([client], units, { parallel, signal, joinedInto });
+  return await estimateSegments(client, { table, segments: found.segments }, { parallel, signal });
 }
 
 /** The size of a target by what is loaded: a factor of the CSV or of the archives, and bytes for each export or table. */
@@ -55,9 +46,9 @@ const TARGETS: {
   },
   duckdb: {
     of: "csvBytes",
-    factor: { low: 0.05, likely: 0.4, high: 1 },
+    factor: { low: 0.1, likely: 0.4, high: 1 },
     each: "tables",
-    bytes: { low: 10_000, likely: 250_000, high: 1_000_000 },
+    bytes: { low: 100_000, likely: 300_000, high: 1_000_000 },
   },
   postgres: {
     of: "csvBytes",

@@ -1,12 +1,11 @@
 import { Code } from "../base/errors/code.js";
 import { NodeError, RequestError } from "../base/errors/index.js";
-import type { ArchiveFile } from "../data/archive/archive-files.js";
+import type { ArchiveFile } from "../data/archive/index.js";
 import { type RowFilter, rowTest } from "../data/archive/row-filter.js";
-import type { ExportOptions } from "../data/history/network-history-export.js";
 import type { BlockRange } from "../data/history/segments.js";
 import { type AskedPart, type SelectedBlocks, selectBlocks } from "../data/history/select-blocks.js";
 import type { TableName } from "../data/schema/table-names.js";
-import type { Client } from "../index.js";
+import type { Client, ExportOptions } from "../index.js";
 import { timesOf } from "./row-selection.js";
 
 /** The codes with which nodes refuse a range. Older nodes respond with `Internal`. */

@@ -1,9 +1,8 @@
 import { RequestError } from "../base/errors/index.js";
 import { assertOwned, type RowFilter } from "../data/archive/row-filter.js";
 import { type BlockTimes, type ReadTimes, readBlockTimes } from "../data/history/block-times.js";
-import type { ExportOptions } from "../data/history/network-history-export.js";
 import type { TableName } from "../data/schema/table-names.js";
-import type { BlockRange, Client } from "../index.js";
+import type { BlockRange, Client, ExportOptions } from "../index.js";
 import type { OptionValues } from "./declarations.js";
 import type { CommandContext } from "./output.js";
 import type { ParsedBlocks } from "./parsers.js";

@@ -1,6 +1,8 @@
+import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { RequestError } from "../base/errors/index.js";
 import { monotonicMs } from "../base/runtime/index.js";
 import { throwIfAborted } from "../base/signal/wait.js";
+import { checkHistory } from "../data/history/segment-chain.js";
 import type { TableName } from "../data/schema/table-names.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { type HistoryPlan, planned } from "./plan-history.js";
@@ -86,6 +88,26 @@ interface Sample {
 /** Number of exports of a table that are made for an estimate. */
 const SAMPLES = 7;
 
+/** The maximum number of parts of an export in parts. */
+const MAX_PARTS = 500;
+
+/**
+ * Estimates the export of adjacent segments of a table into one archive.
+ *
+ * @throws {@link ProtocolError} if the node's segments break a rule; errors of the exports
+ */
+export async function estimateSegments(
+  client: SyncClient,
+  { table, segments: listed }: { readonly table: TableName; readonly segments: readonly HistorySegment[] },
+  { parallel, signal }: { readonly parallel: number; readonly signal: AbortSignal },
+): Promise<ExportsEstimate> {
+  const { chainId, segments } = checkHistory(listed);
+  const missing = segments.map((segment) => ({ table, segment }));
+  const units = unitsOf(chainId, missing, 1);
+  const joinedInto = parallel === 1 ? 1 : Math.min(units.length, MAX_PARTS);
+  return await estimateUnits([client], units, { parallel, signal, joinedInto });
+}
+
 interface UnitsOptions {
   /** How many exports run at a time. */
   readonly parallel: number;
@@ -102,7 +124,7 @@ interface UnitsOptions {
  * @param options how many run at a time, the signal
  * @throws errors of the exports
  */
-export async function estimateUnits(
+async function estimateUnits(
   clients: readonly SyncClient[],
   units: readonly Unit[],
   { parallel, signal, joinedInto }: UnitsOptions,
@@ -203,15 +225,15 @@ function amountsOf(
     zipBytes: whole(isJoined && count > 1 ? { ...zip, low: zip.low * JOINED } : zip),
     // A loaded node or target is slower than single calls; a warm one is faster than the first of them.
     seconds: {
-      low: seconds.low / parallel / 4 + load * LOAD.low,
+      low: seconds.low / parallel / 2 + load * LOAD.low,
       likely: seconds.likely / parallel + load * LOAD.likely,
-      high: seconds.high * 4 + load * LOAD.high,
+      high: seconds.high * 3 + load * LOAD.high,
     },
   };
 }
 
 /** How long a target takes for one export, in seconds: the commit of a transaction or a file. */
-const LOAD: Estimated = { low: 0.002, likely: 0.03, high: 0.3 };
+const LOAD: Estimated = { low: 0.008, likely: 0.05, high: 0.3 };
 
 /** How much smaller one archive may be than those of its segments: small segments have much in common. */
 const JOINED = 0.3;

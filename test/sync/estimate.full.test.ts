@@ -123,6 +123,7 @@ describe("an estimate", () => {
       expect([code, err]).toEqual([0, ""]);
       const { total, cost, targetBytes } = JSON.parse(out);
       expect(cost.exports).toBe(7 * TABLES.length);
+      expect(total.rows.high / total.rows.low).toBeLessThan(name === "even" ? 1.2 : 12);
       const startedAt = performance.now();
       const done = JSON.parse((await run(sync)).out.trim().split("\n").at(-1) ?? "");
       const seconds = (performance.now() - startedAt) / 1000;

@@ -146,7 +146,7 @@ async function saveRange(
   }
 }
 
-/** Finds the range of an archive of which the node has to be asked. Times are those of complete segments. */
+/** Asks the node for the range of an archive. Times are those of complete segments. */
 async function archiveRange(asked: ExportedPart): Promise<BlockRange> {
   const { client, part, options } = asked;
   if (part.since !== undefined || part.until !== undefined) {

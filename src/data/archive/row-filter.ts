@@ -1,12 +1,12 @@
 import { quoted } from "../../base/errors/error-text.js";
 import { ProtocolError, RequestError } from "../../base/errors/index.js";
 import type { CsvRow } from "../csv/csv-format.js";
-import type { BlockRange } from "../history/segments.js";
 import type { RowOwner } from "../schema/data/facts.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
 import { ownerColumns } from "../schema/table-schema.js";
 import { TIME, timeText } from "../schema/time-text.js";
 import { nameText } from "../zip/zip-format.js";
+import type { ExportName } from "./export-names.js";
 
 /** Which rows of network history to let through: those that fit everything that is given. NULL fits nothing. */
 export interface RowFilter {
@@ -59,6 +59,8 @@ export function allOf(tests: readonly (RowTest | undefined)[]): RowTest | undefi
   }
   return (row) => first(row) && others.every((test) => test(row));
 }
+
+type BlockRange = Pick<ExportName, "fromBlock" | "toBlock">;
 
 /** A file of an archive, whose name may state its blocks. */
 interface BlockFile extends FilteredFile, Partial<BlockRange> {}
