@@ -78,7 +78,9 @@ describe("tradewire rows with a selection", () => {
             (market === undefined || row.market === market) &&
             (party === undefined || row.buyer === party || row.seller === party),
         );
-        const nanos = (at: number) => String(BigInt(Date.UTC(2024, 0, 1)) * 1_000_000n + BigInt(at) * 1000n);
+        // A time between two microseconds selects from the next one on.
+        const nanos = (at: number) =>
+          String(BigInt(Date.UTC(2024, 0, 1)) * 1_000_000n + BigInt(at) * 1000n - BigInt(at % 1000));
         const args = [
           ...(since === undefined ? [] : ["--since", nanos(since)]),
           ...(until === undefined ? [] : ["--until", nanos(until)]),
