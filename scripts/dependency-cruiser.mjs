@@ -14,22 +14,31 @@ const innerModulesOfCommand = {
   // The command reads a configuration's file once for several arguments, completes values, and prints the table of keys.
   "wire/config": ["config-files", "config-schema", "config-sources", "load-config", "loopback", "proxy"],
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
-  "data/archive": ["open-archive", "save-archive"],
+  "data/archive": ["open-archive", "row-filter", "save-archive"],
   "data/csv": ["csv-format", "encode-csv"],
   "base/file": ["atomic-file", "device", "read-file", "save-target"],
-  "data/history": ["data-node-lag", "export-request", "segments"],
+  // It selects blocks and rows before it prints them.
+  "data/history": ["block-times", "data-node-lag", "export-request", "segments", "select-blocks"],
   "data/listing": ["listing-filters", "paging-method"],
   // `--watch` decides which of two records is older as an account does.
   "trade/live": ["event-types", "listed-blocks", "next-segments", "reconnect"],
   // Records are found by codes and short identifiers, and their numbers are decimal, as the client has them.
   "trade/market": ["decimal", "field-units", "record-names"],
   base: ["profile"],
-  "data/schema": ["table-names"],
+  "data/schema": ["table-names", "time-text"],
   "data/zip": ["archive-source"],
   // `query` prints what databases and nodes answer.
   "sync/query": ["index"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
-  sync: ["divergence", "sync-options", "sinks/duckdb/duckdb-tables", "sinks/postgres/postgres-tables", "sink-columns"],
+  // `export --estimate` estimates the exports of a range without a sync.
+  sync: [
+    "divergence",
+    "estimate",
+    "sync-options",
+    "sinks/duckdb/duckdb-tables",
+    "sinks/postgres/postgres-tables",
+    "sink-columns",
+  ],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
   "trade/transaction": [
     "deadline",

@@ -13,8 +13,8 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire export": [
     ["tradewire export --table trades --from-block 1 --to-block 3000", "Save an archive to the current folder"],
     [
-      "tradewire export --table orders --from-block 1 --to-block 2500 --snap -o jsonl",
-      "Print rows of all segments that a range touches",
+      "tradewire export --table orders --blocks 500:1.5k --columns id,price,size -o csv",
+      "Print some columns of the rows of some blocks",
     ],
     [
       "tradewire export --table trades --from-block 1 --to-block 90000 --resume parts/",

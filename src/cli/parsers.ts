@@ -13,16 +13,71 @@ export function parseInteger(text: string): number {
   return Number(text);
 }
 
+/** A number of blocks: digits, or a decimal number of thousands or millions. */
+const BLOCKS = /^(\d{1,19})(?:\.(\d{1,6}))?(k|m)?$/i;
+
+/** The zeros that a suffix stands for. */
+const ZEROS = new Map([
+  ["", 0],
+  ["k", 3],
+  ["m", 6],
+]);
+
+function blocksOf(text: string): bigint | undefined {
+  const [, digits, decimals = "", suffix = ""] = BLOCKS.exec(text) ?? [];
+  const zeros = ZEROS.get(suffix.toLowerCase()) ?? 0;
+  return digits === undefined || decimals.length > zeros ? undefined : BigInt(digits + decimals.padEnd(zeros, "0"));
+}
+
 /**
- * Parses a block height.
+ * Parses a block height, which may be in thousands (`5k`) or millions (`1.5M`).
  *
  * @throws {@link RequestError} if the text is anything else
  */
 export function parseBlockHeight(text: string): bigint {
-  if (!/^\d{1,19}$/.test(text)) {
-    throw new RequestError(`must be a block height, a whole number from 1 (got ${JSON.stringify(text)})`);
+  const height = blocksOf(text);
+  if (height === undefined) {
+    throw new RequestError(
+      `must be a block height, a whole number from 1, such as 1500, 5k or 1M (got ${JSON.stringify(text)})`,
+    );
   }
-  return BigInt(text);
+  return height;
+}
+
+/**
+ * Parses a block height, or one that counts from the last block, which is -1: `-100k` is the first of the last 100,000.
+ *
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseBlock(text: string): bigint {
+  const back = text.startsWith("-") ? blocksOf(text.slice(1)) : undefined;
+  if (text.startsWith("-") && (back ?? 0n) === 0n) {
+    throw new RequestError(
+      `must be a block height, such as 1500, 5k or 1M, or count from the last block, such as -100k (got ${JSON.stringify(text)})`,
+    );
+  }
+  return back === undefined ? parseBlockHeight(text) : -back;
+}
+
+/** The first and the last block of a range; what is omitted ends with the history. */
+export interface ParsedBlocks {
+  readonly fromBlock?: bigint;
+  readonly toBlock?: bigint;
+}
+
+/**
+ * Parses a range of blocks, inclusive: `5k:1M`, `5k:`, `:1M` or `-100k:`.
+ *
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseBlocks(text: string): ParsedBlocks {
+  const [from = "", to = "", ...more] = text.split(":");
+  if (!text.includes(":") || more.length > 0 || from + to === "") {
+    throw new RequestError(
+      `must be the first and the last block with a colon between them, such as 5k:1M, 5k: or -100k: (got ${JSON.stringify(text)})`,
+    );
+  }
+  return { ...(from !== "" && { fromBlock: parseBlock(from) }), ...(to !== "" && { toBlock: parseBlock(to) }) };
 }
 
 /**
@@ -64,13 +119,16 @@ export function parseSize(text: string): number {
 /** ISO 8601: a date, or a date and a time with up to nine decimals of a second and an optional zone. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
+/** A duration before now. */
+const BEFORE_NOW = /^[\d.]+(ms|s|m|h)$/;
+
 /**
  * Parses a time, which may be a duration before now.
  *
  * @throws {@link RequestError} if the text is not a time
  */
 export function parseTime(text: string, flag: string): bigint {
-  if (/^[\d.]+(ms|s|m|h)$/.test(text)) {
+  if (BEFORE_NOW.test(text)) {
     return BigInt(unixMs() - parseDuration(text, flag)) * 1_000_000n;
   }
   if (/^\d{1,19}$/.test(text)) {
@@ -88,6 +146,18 @@ export function parseTime(text: string, flag: string): bigint {
     throw new RequestError(`must be ${form} (got ${JSON.stringify(text)})`);
   }
   return BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+/** The time from which a command that can be resumed starts. */
+export interface Since {
+  readonly time: bigint;
+  /** Whether the text means the same time whenever the command is started. */
+  readonly isFixed: boolean;
+}
+
+/** Parses a time like {@link parseTime}. */
+export function parseSince(text: string, flag: string): Since {
+  return { time: parseTime(text, flag), isFixed: !BEFORE_NOW.test(text) };
 }
 
 function zoneOf(zone: string): string {

@@ -2,9 +2,9 @@ import { ProtocolError, RequestError } from "../base/errors/index.js";
 import { wait } from "../base/signal/wait.js";
 import type { ArchiveFile } from "../data/archive/index.js";
 import { nullStringOf } from "../data/csv/csv-format.js";
-import type { CsvRow } from "../data/csv/index.js";
 import { checkColumnNames, namedColumns, unknownColumns } from "./columns.js";
 import { type OptionValues, text } from "./declarations.js";
+import { grouped } from "./formatting.js";
 import { type CommandContext, type OutputContext, styled, widthOf, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
 import { createRowFormat, type Row, type RowFormat } from "./row-format.js";
@@ -38,8 +38,17 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
 }
 
 /** The parts of a CSV file, or of a similar source of rows, that printing its rows needs. */
-export interface RowsFile extends Pick<ArchiveFile, "name" | "columns"> {
-  batches(): AsyncIterable<{ readonly rows: readonly Row[] }>;
+export interface RowsFile<R extends Row = Row> extends Pick<ArchiveFile, "name" | "columns"> {
+  batches(): AsyncIterable<{ readonly rows: readonly R[] }>;
+}
+
+/** What printing the rows of files needs to know of them. */
+export interface PrintedFiles<R extends Row, File extends RowsFile<R>> {
+  readonly files: AsyncIterable<File>;
+  /** Finds the columns of all files before their rows are read, if it can. */
+  readonly allColumns?: (() => Promise<readonly string[] | undefined>) | undefined;
+  /** Returns the test of the rows of a file that are printed; without a test, all are. */
+  readonly testOf?: ((file: File) => Printing<R>["test"]) | undefined;
 }
 
 /** Text is collected up to about this many characters before it is written. */
@@ -54,14 +63,15 @@ const WRITE_SIZE = 64 * 1024;
  * first row is printed. Otherwise it has the columns of the first file, and a later file with additional columns is an
  * error.
  *
+ * If rows are selected, a note says how many were read and printed.
+ *
  * @throws {@link RequestError} if a chosen column does not exist
  * @throws {@link ProtocolError} if a file is broken, or has columns that the printed header lacks
  */
-export async function printRows(
-  files: AsyncIterable<RowsFile>,
+export async function printRows<R extends Row, File extends RowsFile<R>>(
+  { files, allColumns, testOf }: PrintedFiles<R, File>,
   options: PrintRowsOptions & { readonly format: OutputFormat },
   context: OutputContext & Pick<CommandContext, "notes" | "environment">,
-  allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
   const { out, notes } = context;
   const isShort = out.isTTY === true && options.limit === undefined && options.all !== true;
@@ -75,16 +85,24 @@ export async function printRows(
     },
   });
   let left = limit;
+  let [read, printed] = [0, 0];
+  let isSelected = false;
   await writeFormatted(format, context, async (output) => {
     const columnsOf = columnChooser(options.columns, format, allColumns);
     for await (const file of files) {
-      left = await printFile(file, await columnsOf(file), left, { format, output });
+      const columns = await columnsOf(file);
+      const test = testOf?.(file);
+      isSelected ||= test !== undefined;
+      const counts = await printFile(file, columns, { left, test }, { format, output });
+      [read, printed] = [read + counts.read, printed + counts.printed];
+      left = limit - printed;
       if (left === 0) {
         break;
       }
     }
   });
   notes.write(omissions);
+  notes.write(isSelected ? readText(read, printed) : "");
   if (isShort && left === 0) {
     notes.write(`Showing ${LISTED} rows. Use --all to print all rows, or --limit to change the number.\n`);
   }
@@ -97,7 +115,7 @@ export async function printRows(
  */
 export async function printCsv(
   columns: readonly string[],
-  rows: AsyncIterable<CsvRow>,
+  rows: AsyncIterable<Row>,
   context: OutputContext,
 ): Promise<void> {
   const format = createRowFormat("csv", undefined);
@@ -165,31 +183,78 @@ function bufferedOutput(context: OutputContext): BufferedOutput {
   };
 }
 
-/** Prints the rows of a file, `left` at most, and returns how many rows are left to print after it. */
-async function printFile(
-  file: RowsFile,
+export function readText(read: number, printed: number): string {
+  return `Read ${grouped(read)} rows, printed ${grouped(printed)}.\n`;
+}
+
+/** Which rows are printed: those that fit, `left` at most. */
+interface Printing<R extends Row> {
+  readonly left: number;
+  readonly test: ((row: R) => boolean) | undefined;
+}
+
+/** Prints rows of a file, and returns how many rows were read and printed. */
+async function printFile<R extends Row>(
+  file: RowsFile<R>,
   columns: readonly string[],
-  limit: number,
+  { left, test }: Printing<R>,
   { format, output }: { readonly format: RowFormat; readonly output: BufferedOutput },
-): Promise<number> {
+): Promise<{ read: number; printed: number }> {
   const pick = columnPicker(columns, file.columns);
+  const counts = { read: 0, printed: 0 };
   output.append(format.text(columns, []));
-  let left = limit;
   if (left === 0) {
-    return 0;
+    return counts;
   }
   for await (const { rows } of file.batches()) {
-    const wanted = rows.length > left ? rows.slice(0, left) : rows;
-    left -= wanted.length;
-    output.append(format.text(columns, pick === undefined ? wanted : wanted.map(pick)));
+    const { taken, read, failure } = takeRows(rows, { left: left - counts.printed, test });
+    counts.read += read;
+    counts.printed += taken.length;
+    output.append(format.text(columns, pick === undefined ? taken : taken.map(pick)));
+    if (failure !== undefined) {
+      throw failure.reason;
+    }
     if (output.isFull()) {
       await output.flush();
     }
-    if (left === 0) {
+    if (counts.printed === left) {
       break;
     }
   }
-  return left;
+  return counts;
+}
+
+/** Some of the rows of a batch. */
+interface TakenRows<R extends Row> {
+  readonly taken: readonly R[];
+  /** The number of rows up to the last one that had to be looked at. */
+  readonly read: number;
+  /** Why the row after them could not be tested. */
+  readonly failure?: { readonly reason: unknown };
+}
+
+/** Takes the rows that fit, `left` at most. */
+export function takeRows<R extends Row>(rows: readonly R[], { left, test }: Printing<R>): TakenRows<R> {
+  if (test === undefined) {
+    const taken = rows.length > left ? rows.slice(0, left) : rows;
+    return { taken, read: taken.length };
+  }
+  const taken: R[] = [];
+  let read = 0;
+  try {
+    for (const row of rows) {
+      if (taken.length === left) {
+        break;
+      }
+      if (test(row)) {
+        taken.push(row);
+      }
+      read += 1;
+    }
+  } catch (reason) {
+    return { taken, read, failure: { reason } };
+  }
+  return { taken, read };
 }
 
 /** How long an interrupted command waits for its reader, in milliseconds. */
@@ -206,11 +271,11 @@ async function writeBriefly(out: CommandContext["out"], text: string): Promise<v
 }
 
 /** Creates the function that returns the columns to print of each file. The first file decides on the header. */
-function columnChooser(
+export function columnChooser(
   chosen: readonly string[] | undefined,
-  format: RowFormat,
+  format: Pick<RowFormat, "header">,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
-): (file: RowsFile) => Promise<readonly string[]> {
+): (file: Pick<RowsFile, "name" | "columns">) => Promise<readonly string[]> {
   let header: readonly string[] | undefined;
   return async (file) => {
     if (header === undefined) {
@@ -224,7 +289,10 @@ function columnChooser(
 }
 
 /** Creates the function that picks columns from a file's rows; `undefined` if the rows can stay unchanged. */
-function columnPicker(columns: readonly string[], fileColumns: readonly string[]): ((row: Row) => Row) | undefined {
+export function columnPicker(
+  columns: readonly string[],
+  fileColumns: readonly string[],
+): ((row: Row) => Row) | undefined {
   if (columns.length === fileColumns.length && columns.every((column, index) => column === fileColumns[index])) {
     return undefined;
   }
@@ -235,7 +303,7 @@ function columnPicker(columns: readonly string[], fileColumns: readonly string[]
 /** Finds the chosen columns: in any file if all columns can be found, otherwise in the first file. */
 async function existingColumns(
   chosen: readonly string[],
-  first: RowsFile,
+  first: Pick<RowsFile, "name" | "columns">,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
 ): Promise<readonly string[]> {
   const ofFirst = namedColumns(chosen, first.columns);
@@ -252,7 +320,7 @@ async function existingColumns(
   return columns;
 }
 
-function checkHeader(header: readonly string[], { name, columns }: RowsFile): void {
+function checkHeader(header: readonly string[], { name, columns }: Pick<RowsFile, "name" | "columns">): void {
   const further = columns.filter((column) => !header.includes(column));
   if (further.length > 0) {
     throw new ProtocolError(`${JSON.stringify(name)} has columns that are not in the header: ${further.join(", ")}`, {

@@ -1,7 +1,17 @@
 import { profiles } from "../base/profile.js";
 import { readTable, tableNames } from "../data/schema/table-names.js";
 import { choice, flag, list, type OptionSettings, parsed, required, single, text, textList } from "./declarations.js";
-import { durationParser, parseBlockHeight, parseCount, parseDuration, parseInteger, parseTime } from "./parsers.js";
+import {
+  durationParser,
+  parseBlock,
+  parseBlockHeight,
+  parseBlocks,
+  parseCount,
+  parseDuration,
+  parseInteger,
+  parseSince,
+  parseTime,
+} from "./parsers.js";
 import { LISTED } from "./table.js";
 
 const TABLE_TEXT = `table of network history: ${tableNames.join(", ")}`;
@@ -22,13 +32,12 @@ export const marketOption = single("<market>", MARKET_TEXT, (market) => market, 
 export const partiesOption = textList("<party>", PARTY_TEXT, FILTER);
 export const partyOption = single("<party>", PARTY_TEXT, (party) => party, FILTER);
 
+const SINCE =
+  "only from this time on; for orders and stop orders that of their last change, for rows that of their block: ISO 8601, a duration before now such as 1h, or Unix nanoseconds";
+
 /** The options that select a time. */
 export const timeOptions = {
-  since: parsed(
-    "<time>",
-    "only from this time on, for orders and stop orders that of their last change: ISO 8601, a duration before now such as 1h, or Unix nanoseconds",
-    parseTime,
-  ),
+  since: parsed("<time>", SINCE, parseTime),
   until: parsed("<time>", "only before this time", parseTime, { conflicts: ["watch", "follow"] }),
 };
 
@@ -39,6 +48,34 @@ export function blockOptions(first: string, last: string) {
     toBlock: parsed("<height>", `last block; ${last}`, parseBlockHeight),
   };
 }
+
+/** Returns the options that select blocks of a history with a last block, like {@link blockOptions}. */
+export function partOptions(first: string, last: string) {
+  return {
+    fromBlock: parsed("<height>", `first block; -N is the first of the last N; ${first}`, parseBlock),
+    toBlock: parsed("<height>", `last block; ${last}`, parseBlock),
+    blocks: parsed("<first:last>", "both in one, such as 5k:1M, 5k: or -100k:", parseBlocks, {
+      conflicts: ["fromBlock", "toBlock"],
+    }),
+  };
+}
+
+/** The options that select rows. */
+export const rowOptions = { ...timeOptions, market: marketsOption, party: partiesOption };
+
+/** The options that select the rows of a table that is followed. */
+export const followedRowOptions = {
+  since: parsed("<time>", SINCE, parseSince),
+  market: marketsOption,
+  party: partiesOption,
+};
+
+/** The options that select rows of an archive: there is no node to ask for the codes of markets. */
+export const archiveRowOptions = {
+  ...rowOptions,
+  market: textList("<market>", "only this market: its ID, 64 hex digits", FILTER),
+  party: textList("<party>", "only this party: its ID, 64 hex digits", FILTER),
+};
 
 /** The options that say how much is printed. */
 export const amountOptions = {
@@ -73,6 +110,10 @@ export const forceOption = flag("overwrite an existing file");
 export const maxRowBytesOption = parsed("<count>", "maximum row size in bytes (default: 64 MiB)", parseInteger);
 
 export const dryRunOption = flag("show what would be done, and do nothing");
+
+export const estimateOption = flag(
+  "print how much would be fetched, and how long it takes, from a few exports; save nothing",
+);
 
 export const liveOption = flag("only live records");
 

@@ -8,6 +8,14 @@ export { SinkError } from "../base/errors/index.js";
 export type { DataNodeLag } from "../data/history/data-node-lag.js";
 export { compareCoverage, compareLedger } from "./coverage.js";
 export { DivergenceError } from "./divergence.js";
+export {
+  type Amounts,
+  type Estimated,
+  type ExportsEstimate,
+  estimateSync,
+  type SyncEstimate,
+  type TableEstimate,
+} from "./estimate.js";
 export type { NodeLag } from "./node-history.js";
 export { type HistoryPlan, planHistory, type TablePlan } from "./plan-history.js";
 export type { DeadLetter } from "./queue/queue-contents.js";

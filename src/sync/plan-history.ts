@@ -8,7 +8,7 @@ import { readHistory, reportNodes } from "./node-history.js";
 import { type Divergence, type Sink, type TableRange, withSink } from "./sink.js";
 import { createReporter } from "./sync-events.js";
 import { parseClients, parseSyncOptions, type SyncClient, type SyncOptions } from "./sync-options.js";
-import { canJoin, type LedgerEntry, type Segment } from "./unit.js";
+import { canJoin, type LedgerEntry, type MissingSegment, type Segment } from "./unit.js";
 
 /** The part of a table that a sync would fetch. Only the node knows how many rows that is. */
 export interface TablePlan {
@@ -51,6 +51,15 @@ export interface HistoryPlan {
  * for (const { table, missing, calls } of (await planHistory(client, { sink })).tables) console.log(table, missing, calls);
  */
 export function planHistory(clients: SyncClient | readonly SyncClient[], options: SyncOptions): Promise<HistoryPlan> {
+  return planned(clients, options, () => undefined);
+}
+
+/** Plans a sync like {@link planHistory}, and passes on each missing segment. */
+export function planned(
+  clients: SyncClient | readonly SyncClient[],
+  options: SyncOptions,
+  onMissing: (missing: MissingSegment) => void,
+): Promise<HistoryPlan> {
   const sink = options?.sink;
   return withSink(sink, async () => {
     const { tables, range, segmentsPerExport, replaceFrom, retryForMs, hooks, ...checked } = parseSyncOptions(options);
@@ -78,6 +87,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
         throwIfAborted(signal);
         if (step.kind === "missing") {
           counter.add(step.segment);
+          onMissing({ table, segment: step.segment });
           continue;
         }
         if (step.kind === "gap") {
@@ -93,6 +103,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
       const filled = await fillGaps({ entries: () => readLedger(sink, table, sinkChain) }, found, history, range);
       for (const { segment } of filled.missing) {
         counter.add(segment);
+        onMissing({ table, segment });
       }
       gaps.push(...filled.gaps);
       plans.push({ table, units, rows, ...counter.counts() });

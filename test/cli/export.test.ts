@@ -216,17 +216,16 @@ describe("tradewire export", () => {
   });
 
   it.each([
-    [[], "missing --table <name>, --from-block <height>, --to-block <height>"],
-    [["--table", "trades"], "missing --from-block <height>, --to-block <height>"],
-    [["--table", "trades", "--from-block", "1"], "missing --to-block <height>"],
+    [[], "missing --table <name>"],
+    [["--table", "trades"], "no blocks are selected\nUse --from-block and --to-block, --blocks, or --since.\n"],
     [["--table", "nothing", "--from-block", "1", "--to-block", "2"], 'unknown table "nothing"'],
     [
       ["--table", "trades", "--from-block", "x", "--to-block", "2"],
-      'tradewire: --from-block must be a block height, a whole number from 1 (got "x")',
+      'tradewire: --from-block must be a block height, a whole number from 1, such as 1500, 5k or 1M (got "x")',
     ],
     [
-      ["--table", "trades", "--from-block", "-1", "--to-block", "2"],
-      'tradewire: --from-block must be a block height, a whole number from 1 (got "-1")',
+      ["--table", "trades", "--from-block", "-x", "--to-block", "2"],
+      'tradewire: --from-block must be a block height, such as 1500, 5k or 1M, or count from the last block, such as -100k (got "-x")',
     ],
     [
       ["--table", "trades", "--from-block", "0", "--to-block", "2"],
@@ -243,7 +242,10 @@ describe("tradewire export", () => {
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
     [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],
-    [[...RANGE, "more"], "unexpected argument 'more'\nTry `tradewire export --help`."],
+    [
+      [...RANGE, "more"],
+      "unexpected argument 'more'\nTo filter, use --market more or --party more. Try `tradewire export --help`.",
+    ],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["export", ...args, ...(args.includes("--to") ? [] : ["--to", folder])]);
     presentable(outcome);

@@ -37,7 +37,7 @@ it.each([
   [["sync", "status", "h.duckdb"], /\nDid you mean --to duckdb:h\.duckdb\? Try /],
   [["sync", "status", "trades"], /\nTo filter, use --table trades\. Try /],
   [["follow", "trades"], /^tradewire: missing --table <name>\nDid you mean --table trades\? Try /],
-  [["export", "trades", "--from-block", "1"], /--to-block <height>\nDid you mean --table trades\? Try /],
+  [["export", "trades", "--from-block", "1"], /missing --table <name>\nDid you mean --table trades\? Try /],
   [
     ["orders", "--status", "foo"],
     /^tradewire: --status must be one of UNSPECIFIED, ACTIVE, [A-Z_, ]+ \(got "foo"\)\n$/,
@@ -106,7 +106,7 @@ it.each([["events"], ["sync"], ["sync worker"], ["signer"], ["follow"]])(
 
 it.each([
   [["segments", "--json", "--nosuch"], "unknown option '--nosuch'"],
-  [["export", "--json"], "missing --table <name>, --from-block <height>, --to-block <height>"],
+  [["export", "--json"], "missing --table <name>"],
   [["call", "--json"], "missing required argument 'method'"],
 ])("says what is wrong with %j as JSON, too", async (args, message) => {
   const { code, out, err } = await run(args);

@@ -1,44 +1,39 @@
-import { Code } from "../../base/errors/code.js";
-import { NodeError, RequestError } from "../../base/errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { rangeError } from "../../data/history/export-request.js";
 import { findRange } from "../../data/history/segments.js";
-import type { BlockRange, Client, NetworkHistoryExport } from "../../index.js";
+import { absoluteRange } from "../../data/history/select-blocks.js";
+import { readPeriod } from "../../data/listing/listing-filters.js";
+import type { BlockRange, Client, ExportOptions, NetworkHistoryExport } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { parseSavePath, printSavedArchive, STANDARD } from "../command-files.js";
-import {
-  choice,
-  defineCommand,
-  flag,
-  flagOf,
-  type OptionValues,
-  required,
-  text,
-  withDefault,
-} from "../declarations.js";
+import { choice, defineCommand, flag, flagOf, type OptionValues, text, withDefault } from "../declarations.js";
+import { type ExportedPart, exactRange, isRefusal, partFiles, selectPart } from "../export-rows.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { jsonFlag, OUTPUT, outputFormat, outputFormats } from "../output-format.js";
+import { jsonFlag, OUTPUT, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
+import { blocksIn, checkOwners, namedOwners } from "../row-selection.js";
 import {
-  blockOptions,
+  estimateOption,
   extensionsOption,
   forceOption,
   parallelOption,
+  partOptions,
+  rowOptions,
   tableOption,
   toOption,
 } from "../shared-options.js";
-
-const RANGE = blockOptions(
-  "it must start a segment, unless you use --snap",
-  "it must end a segment, unless you use --snap",
-);
+import { createTables } from "../table.js";
 
 const exportOptions = {
   table: tableOption,
-  fromBlock: required(RANGE.fromBlock),
-  toBlock: required(RANGE.toBlock),
+  ...partOptions(
+    "an archive must start with a segment, unless you use --snap (default: the node's first)",
+    "an archive must end with a segment, unless you use --snap (default: the node's last)",
+  ),
+  ...rowOptions,
   snap: flag("widen the range to the boundaries of its first and last segment"),
   output: withDefault(
     choice(
@@ -56,6 +51,7 @@ const exportOptions = {
     "structure",
   ]),
   parallel: parallelOption(1),
+  estimate: estimateOption,
   resume: text("<folder>", "keep partial downloads in this folder and resume from them"),
   force: forceOption,
   json: jsonFlag,
@@ -71,12 +67,12 @@ export const addExport = defineCommand(exportOptions, runExport);
 async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
   checkOutput(options);
   const { signal } = context;
+  const { table, since, until } = options;
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && (options.output !== "zip" || options.to === STANDARD);
   const progress = createProgress(context);
   let hasArrived = false;
-  const request = { table: options.table, fromBlock: options.fromBlock, toBlock: options.toBlock };
-  const exported = client.exportNetworkHistory(request, {
+  const exportOptions: ExportOptions = {
     signal,
     extensions: options.extensions,
     snap: options.snap === true,
@@ -89,31 +85,103 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
         progress.update(state);
       }
     },
-  });
+  };
+  const part = { ...blocksIn(options), since, until };
   try {
-    await runTarget(exported, options, context, progress).finally(progress.end);
-  } catch (reason) {
-    throw hasArrived || signal.aborted ? reason : await explainRefusal(reason, client, request, signal);
-  }
-  if (options.snap === true) {
-    const { fromBlock, toBlock } = await exported.range();
-    if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
-      context.notes.write(
-        `Range widened from ${request.fromBlock}-${request.toBlock} to ${fromBlock}-${toBlock} (--snap).\n`,
-      );
+    if (options.estimate === true) {
+      await printEstimate({ client, table, part, owners: {}, options: exportOptions }, options, context);
+    } else if (options.output === "zip") {
+      const asked = { client, table, part, owners: {}, options: exportOptions };
+      await saveRange(asked, options, context, progress).finally(progress.end);
+    } else {
+      const owners = await namedOwners(options, client, context);
+      const rows = partFiles({ client, table, part, owners, options: exportOptions });
+      await printRows(rows, { ...options, format: options.output }, context).finally(progress.end);
     }
+  } catch (reason) {
+    const range = exactRange(part);
+    throw hasArrived || signal.aborted || range === undefined
+      ? reason
+      : await explainRefusal(reason, client, range, signal);
   }
+}
+
+async function printEstimate(
+  asked: ExportedPart,
+  options: ExportCommandOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { estimateExport, estimateText } = await import("../estimate.js");
+  const isExact = options.output === "zip" && options.snap !== true;
+  const estimate = await estimateExport(
+    { ...asked, options: { ...asked.options, onProgress: undefined } },
+    { isExact, parallel: options.parallel ?? 1 },
+    context,
+  );
+  const table = () => {
+    const tables = createTables(context);
+    context.out.write(estimateText(estimate, undefined, tables.format));
+    tables.printOmissions();
+  };
+  await printReport({ table, object: () => estimate }, outputFormat({ json: options.json }, context), context);
+}
+
+/** Saves the archive of a range, and says how it was widened. */
+async function saveRange(
+  asked: ExportedPart,
+  options: ExportCommandOptions,
+  context: CommandContext,
+  progress: ProgressLine,
+): Promise<void> {
+  const { client, table, part, options: exportOptions } = asked;
+  const request = exactRange(part) ?? (await archiveRange(asked));
+  const exported = client.exportNetworkHistory({ table, ...request }, exportOptions);
+  await runTarget(exported, options, context, progress);
+  const { fromBlock, toBlock } = options.snap === true ? await exported.range() : request;
+  if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
+    progress.end();
+    context.notes.write(
+      `Range widened from ${request.fromBlock}-${request.toBlock} to ${fromBlock}-${toBlock} (--snap).\n`,
+    );
+  }
+}
+
+/** Asks the node for the range of an archive. Times are those of complete segments. */
+async function archiveRange(asked: ExportedPart): Promise<BlockRange> {
+  const { client, part, options } = asked;
+  if (part.since !== undefined || part.until !== undefined) {
+    const { fromBlock, toBlock } = await selectPart(asked);
+    return { fromBlock, toBlock };
+  }
+  const segments = await client.listSegments({ signal: options.signal });
+  const range = absoluteRange(segments, part);
+  const found = findRange(segments, range, { snap: options.snap === true });
+  if (!found.valid) {
+    throw rangeError(found, segments, range);
+  }
+  return range;
 }
 
 function checkOutput(options: ExportCommandOptions): void {
   const { output, to, verify, parallel, resume, force, json: asJson, ...rows } = options;
+  const { since, until, snap, table } = rows;
+  const { fromBlock, toBlock } = blocksIn(rows);
+  if ([fromBlock, toBlock, since, until].every((limit) => limit === undefined)) {
+    throw new RequestError("no blocks are selected", {
+      advice: "Use --from-block and --to-block, --blocks, or --since.",
+    });
+  }
+  readPeriod({ since, until });
+  checkOwners(rows, table);
   if (output === "zip") {
-    const rowOption = (["columns", "limit", "all", "null", "maxRowBytes"] as const).find(
-      (name) => rows[name] !== undefined,
-    );
+    const names = ["columns", "limit", "all", "null", "maxRowBytes", "market", "party"] as const;
+    const times = ["since", "until"] as const;
+    const rowOption = [...names, ...(snap === true ? [] : times)].find((name) => rows[name] !== undefined);
     if (rowOption !== undefined) {
+      const whole =
+        rowOption === "since" || rowOption === "until" ? " --snap saves the complete segments of these times." : "";
       throw new RequestError(`${flagOf(rowOption)} applies to rows, but the output is an archive`, {
-        advice: `Choose a format of rows with --output: ${outputFormats.join(", ")}.`,
+        advice: `Choose a format of rows with --output: ${outputFormats.join(", ")}.${whole}`,
       });
     }
   } else {
@@ -136,10 +204,8 @@ async function runTarget(
   context: CommandContext,
   progress: ProgressLine,
 ): Promise<void> {
-  const { output, to: target } = options;
-  if (output !== "zip") {
-    await printRows(exported.files(), { ...options, format: output }, context);
-  } else if (target === STANDARD) {
+  const { to: target } = options;
+  if (target === STANDARD) {
     for await (const part of exported.bytes()) {
       await writeOut(context, part);
     }
@@ -167,13 +233,10 @@ async function explainRefusal(
   range: BlockRange,
   signal: AbortSignal,
 ): Promise<unknown> {
-  if (!(reason instanceof NodeError) || !RANGE_REFUSED.has(reason.code)) {
+  if (!isRefusal(reason)) {
     return reason;
   }
   const segments = await client.listSegments({ signal }).catch(() => []);
   const check = findRange(segments, range, { snap: false });
   return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
 }
-
-/** The codes with which nodes refuse a range. Older nodes respond with `Internal`. */
-const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);

@@ -10,26 +10,31 @@ import type { FollowEvent, FollowedRows } from "../../index.js";
 import { readCursor } from "../../trade/live/next-segments.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
+import { checkColumnNames } from "../columns.js";
 import { choice, defineCommand, type OptionValues, text, withDefault } from "../declarations.js";
+import { followedRange, followedTests } from "../follow-rows.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, isTerminated, printable, writeOut } from "../output.js";
 import { OUTPUT } from "../output-format.js";
+import { columnChooser, columnPicker, readText, takeRows } from "../print-rows.js";
 import { createRowFormat } from "../row-format.js";
+import { blocksIn, checkOwners, namedOwners, timesOf } from "../row-selection.js";
 import {
   amountOptions,
-  blockOptions,
+  columnsOption,
   extensionsOption,
+  followedRowOptions,
   intervalOption,
   maxRowBytesOption,
+  partOptions,
   tableOption,
 } from "../shared-options.js";
 
 const followOptions = {
   table: tableOption,
-  ...blockOptions(
-    "the rows begin with its segment (default: the node's first block)",
-    "the rows end with its segment (default: none, it goes on)",
-  ),
+  ...partOptions("default: the node's first", "default: none, it goes on"),
+  ...followedRowOptions,
+  columns: columnsOption,
   cursor: text("<text>", "resume after the rows that this cursor covers, instead of --from-block"),
   cursorFile: text("<file>", "resume from the cursor in this file, if it exists, and keep the file up to date"),
   output: withDefault(choice("<format>", "format of the output", ["jsonl"], OUTPUT), "jsonl"),
@@ -49,55 +54,72 @@ async function runFollow(options: FollowCommandOptions, context: CommandContext)
   if (options.cursor !== undefined && options.cursorFile !== undefined) {
     throw new RequestError("--cursor and --cursor-file cannot be combined", { advice: "Use one of them." });
   }
-  const { table } = options;
+  const { table, columns, interval, extensions, maxRowBytes, limit } = options;
+  const { signal } = context;
+  checkColumnNames(columns ?? []);
+  checkOwners(options, table);
   const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
+  const cursor = file?.cursor ?? options.cursor;
   await using client = commandClient(options, context);
   const reporter = createFollowReporter(context);
-  const { fromBlock, toBlock, interval, extensions, maxRowBytes, limit } = options;
+  const owners = await namedOwners(options, client, context);
+  const readTimes = timesOf(client, { signal, extensions });
+  const part = { ...blocksIn(options), since: options.since, isResumed: cursor !== undefined };
+  const range = await followedRange(part, client, readTimes, signal);
+  const { fromBlock, toBlock } = range;
   const items = client.follow(
     { table, fromBlock, toBlock },
-    {
-      cursor: file?.cursor ?? options.cursor,
-      pollMs: interval,
-      extensions,
-      maxRowBytes,
-      signal: context.signal,
-      onEvent: reporter.onEvent,
-    },
+    { cursor, pollMs: interval, extensions, maxRowBytes, signal, onEvent: reporter.onEvent },
   );
+  const printing = { limit, columns, file, testOf: followedTests(range, owners, readTimes), reporter };
   try {
-    await print(items, { limit, file, onPrinted: reporter.onPrinted }, context).finally(() => {
+    await print(items, printing, context).finally(() => {
       reporter.end();
       return file?.end();
     });
   } catch (reason) {
     // A follow without --to-block ends in no other way, so SIGTERM is a success, as service managers expect.
-    if (!context.signal.aborted || toBlock !== undefined || !isTerminated(context.signal)) {
+    if (!signal.aborted || toBlock !== undefined || !isTerminated(signal)) {
       throw reason;
     }
   }
 }
 
+type Items = AsyncIterable<FollowedRows<Record<string, string | null>>>;
+
 interface Printing {
   readonly limit: number | undefined;
+  readonly columns: readonly string[] | undefined;
   readonly file: CursorFile | undefined;
-  readonly onPrinted: (rows: number) => void;
+  readonly testOf: ReturnType<typeof followedTests>;
+  readonly reporter: FollowReporter;
 }
 
 async function print(
-  items: AsyncIterable<FollowedRows<Record<string, string | null>>>,
-  { limit = Number.POSITIVE_INFINITY, file, onPrinted }: Printing,
+  items: Items,
+  { limit = Number.POSITIVE_INFINITY, columns: chosen, file, testOf, reporter }: Printing,
   context: CommandContext,
 ): Promise<void> {
   const format = createRowFormat("jsonl", undefined);
+  const columnsOf = columnChooser(chosen, format, undefined);
   let left = limit;
-  for await (const { rows, columns, cursorAfter } of items) {
-    const wanted = rows.slice(0, left);
-    const values = wanted.map((row) => columns.map((column) => row[column] ?? null));
-    await writeOut(context, format.text(columns, values));
-    left -= wanted.length;
-    onPrinted(wanted.length);
-    await file?.store(cursorAfter(wanted.length));
+  for await (const { rows, columns, segment, complete, cursorAfter } of items) {
+    if (complete) {
+      await file?.store(cursorAfter(0));
+      continue;
+    }
+    const test = await testOf({ segment, columns });
+    const values = rows.map((row) => columns.map((column) => row[column] ?? null));
+    const { taken, read, failure } = takeRows(values, { left, test });
+    const header = await columnsOf({ name: segment.table, columns });
+    const pick = columnPicker(header, columns);
+    await writeOut(context, format.text(header, pick === undefined ? taken : taken.map(pick)));
+    left -= taken.length;
+    reporter.onPrinted({ read, printed: taken.length, isSelected: test !== undefined });
+    await file?.store(cursorAfter(read));
+    if (failure !== undefined) {
+      throw failure.reason;
+    }
     if (left === 0) {
       return;
     }
@@ -110,8 +132,8 @@ const UPDATE_MS = 200;
 /** Reports the progress of `follow`. */
 interface FollowReporter {
   readonly onEvent: (event: FollowEvent) => void;
-  onPrinted(rows: number): void;
-  /** Removes the line. */
+  onPrinted(rows: { readonly read: number; readonly printed: number; readonly isSelected: boolean }): void;
+  /** Removes the line. If rows are selected, a note says how many. */
   end(): void;
 }
 
@@ -133,6 +155,7 @@ interface FollowLine {
 function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "notes">): FollowReporter {
   const isDrawn = notes.isTTY === true && out.isTTY !== true;
   const line: FollowLine = { rows: 0, blocks: "", pause: "", drawnAt: undefined };
+  const counts = { read: 0, isSelected: false };
   let reportedProblem: string | undefined;
 
   function draw(isDue: boolean): void {
@@ -145,6 +168,7 @@ function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "note
     if (line.drawnAt !== undefined) {
       notes.write("\r\x1b[K");
     }
+    notes.write(counts.isSelected ? readText(counts.read, line.rows) : "");
   }
   function report(problem: string): void {
     if (problem !== reportedProblem) {
@@ -174,8 +198,10 @@ function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "note
       }
       draw(line.pause !== "");
     },
-    onPrinted(count) {
-      line.rows += count;
+    onPrinted({ read, printed, isSelected }) {
+      line.rows += printed;
+      counts.read += read;
+      counts.isSelected ||= isSelected;
       draw(false);
     },
     end,

@@ -99,7 +99,7 @@ async function print(
   options: LedgerCommandOptions & { readonly format: OutputFormat },
   context: CommandContext,
 ): Promise<void> {
-  await printRows(fileOf(ledger), options, context);
+  await printRows({ files: fileOf(ledger) }, options, context);
 }
 
 /** Yields the export as a single file, with the columns of its first batch. */

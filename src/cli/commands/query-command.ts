@@ -82,7 +82,11 @@ function statementRunner(options: QueryCommandOptions, context: CommandContext):
   return (sql, source, { out, output: state, signal, notes, environment }) =>
     withDatabase(sql, source, signal, context, async (database) => {
       const rows = await database.query(sql); // Before anything is printed.
-      await printRows(fileOf(rows), { ...options, format }, { out, output: state, signal, notes, environment });
+      await printRows(
+        { files: fileOf(rows) },
+        { ...options, format },
+        { out, output: state, signal, notes, environment },
+      );
     });
 }
 

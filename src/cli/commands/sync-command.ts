@@ -6,6 +6,7 @@ import { type BlockRange, createTypesSql } from "../../index.js";
 import { divergenceError } from "../../sync/divergence.js";
 import {
   createSyncState,
+  estimateSync,
   type FailedUnit,
   type HistoryPlan,
   type PostgresSink,
@@ -26,10 +27,11 @@ import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
+import { estimateText, targetBytes } from "../estimate.js";
 import { grouped, size, span, wrappedLines } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported, widthOf } from "../output.js";
 import { eventsOutput, printsJsonLines } from "../output-format.js";
-import { dryRunOption } from "../shared-options.js";
+import { dryRunOption, estimateOption } from "../shared-options.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
@@ -61,6 +63,7 @@ const syncCommandOptions = {
   callsPerSecond: callsPerSecondOption,
   ...httpOptions,
   dryRun: dryRunOption,
+  estimate: estimateOption,
   ...eventsOutput,
   ...clientOptions,
 };
@@ -72,7 +75,7 @@ export function addSync(sync: Command, context: CommandContext): void {
   // Subcommands have options of the same names.
   addOwnAction(sync.enablePositionalOptions(), syncCommandOptions, async (options) => {
     context.output.role = "answer";
-    await (options.dryRun === true ? dryRun : runSync)(options, context);
+    await (options.estimate === true ? estimate : options.dryRun === true ? dryRun : runSync)(options, context);
   });
   const add = (name: string, description: string) =>
     sync.command(name).allowExcessArguments(false).description(description);
@@ -311,7 +314,7 @@ function failedText(failed: readonly FailedUnit[]): string {
  * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
-  const { out, err, signal } = context;
+  const { out, signal } = context;
   const target = readTarget(options, context);
   const how = syncOptionsOf(options);
   checkQueue(options, target);
@@ -325,12 +328,46 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
     out.write(planText(plan, sink.name, tables.format));
     tables.printOmissions();
   }
-  if (plan.divergence !== undefined || plan.gaps.length > 0) {
-    if (plan.divergence !== undefined) {
-      err.write(errorText(divergenceError(sink.name, plan.divergence)));
-    }
+  reportDivergence(plan, sink.name, context);
+  if (plan.gaps.length > 0) {
     throw new Reported();
   }
+}
+
+/**
+ * Reports where a sync would stop.
+ *
+ * @throws {@link Reported} if the histories diverge
+ */
+function reportDivergence({ divergence }: HistoryPlan, name: string, { err }: CommandContext): void {
+  if (divergence !== undefined) {
+    err.write(errorText(divergenceError(name, divergence)));
+    throw new Reported();
+  }
+}
+
+/**
+ * Runs `tradewire sync --estimate`, which changes nothing.
+ *
+ * @throws {@link Reported} if the histories diverge, so that a sync would stop
+ */
+async function estimate(options: SyncCommandOptions, context: CommandContext): Promise<void> {
+  const { out, signal } = context;
+  const target = readTarget(options, context);
+  const how = syncOptionsOf(options);
+  checkQueue(options, target);
+  await using nodes = openClients(options, context);
+  const sink = sinkOf(target, options);
+  const { plan, ...expected } = await estimateSync(nodes.clients, { ...how, retryForMs: 0, sink, signal });
+  const bytes = targetBytes(target.kind, expected);
+  if (printsJsonLines(options, context)) {
+    out.write(json({ event: "estimate", chainId: plan.chainId, blocks: plan.blocks, ...expected, targetBytes: bytes }));
+  } else {
+    const tables = createTables(context);
+    out.write(estimateText(expected, { name: sink.name, bytes }, tables.format));
+    tables.printOmissions();
+  }
+  reportDivergence(plan, sink.name, context);
 }
 
 function planText(

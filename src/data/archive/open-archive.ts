@@ -16,7 +16,7 @@ import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, inMemory, openFile, readSource, type Seekable } from "../zip/archive-source.js";
 import { abortable } from "../zip/byte-reader.js";
 import { corrupt } from "../zip/zip-format.js";
-import { type ArchiveFile, csvFiles, csvHeads, type FileOptions } from "./archive-files.js";
+import { type ArchiveFile, type CsvHead, csvFiles, csvHeads, type FileOptions } from "./archive-files.js";
 import { archiveEntries, arrivingEntries, UNLIMITED } from "./export-entries.js";
 import { saveArchive } from "./save-archive.js";
 import type { TypedBatch, TypedOptions } from "./typed-rows.js";
@@ -277,21 +277,24 @@ export async function zipInMemory(
 }
 
 /**
- * Lists the columns of all files of an archive. Only the header rows are read.
+ * Lists the files of an archive with their columns. Only the header rows are read.
  *
+ * @returns the files, in block order; `undefined` for a pipe, which can be read only once
  * @throws {@link ProtocolError} if the archive or a header row is corrupt
  * @throws {@link NodeError} if a gateway wrote an error object after the archive
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link CanceledError} if the signal was aborted
  */
-export async function archiveColumns(
+export async function archiveHeads(
   path: string,
   { signal, ...options }: FileOptions & { readonly signal?: AbortSignal | undefined } = {},
-): Promise<string[] | undefined> {
+): Promise<CsvHead[] | undefined> {
   await using file = await openFile(path);
-  if (file.archive === undefined) {
-    return undefined;
-  }
-  const heads = await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options);
-  return [...new Set(heads.flatMap(({ columns }) => columns))];
+  return file.archive && (await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options));
+}
+
+/** Lists the columns of all files of an archive, as {@link archiveHeads} does. */
+export async function archiveColumns(...given: Parameters<typeof archiveHeads>): Promise<string[] | undefined> {
+  const heads = await archiveHeads(...given);
+  return heads && [...new Set(heads.flatMap(({ columns }) => columns))];
 }

@@ -16,6 +16,7 @@ import type { CsvRecord } from "../csv/csv-format.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRow } from "../schema/typed-row.js";
 import type { ExportChunk } from "./export-chunks.js";
+import type { ExportRequest } from "./export-request.js";
 import type { BlockRange } from "./segments.js";
 
 /** Progress of an export. */
@@ -184,6 +185,11 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    *   otherwise as above
    */
   toZip(): Promise<JSZip>;
+}
+
+/** The call that exports network history. */
+export interface Exporter {
+  exportNetworkHistory(request: ExportRequest, options?: ExportOptions): Pick<NetworkHistoryExport, "files">;
 }
 
 /** The names of {@link ExportOptions}. */

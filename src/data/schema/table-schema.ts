@@ -2,7 +2,7 @@ import { codeNames } from "../../../gen/names/codes.js";
 import { RequestError } from "../../base/errors/index.js";
 import { formatValue, invalidTypeError } from "../../base/input/assert.js";
 import { enums, type WireEnum } from "./data/enums.js";
-import type { ColumnFacts, EnumType, NumberUnit, ScalarType, TableFacts } from "./data/facts.js";
+import type { ColumnFacts, EnumType, NumberUnit, RowOwner, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";
 
@@ -37,6 +37,8 @@ interface AnyColumn {
   readonly description: string;
   /** Whose decimals the number has: `1234` with 2 decimals is 12.34. Absent if it is not such a number. */
   readonly unit?: NumberUnit;
+  /** Whose row it is: that of the market or the party that the identifier names. Absent from other identifiers. */
+  readonly owner?: RowOwner;
   /** Whether anyone can set the number to up to 78 digits; other whole numbers of a known network have at most 38. */
   readonly anySize?: true;
   /** Whether the column may be NULL. */
@@ -137,6 +139,11 @@ export function tableSchema(table: TableName, version: number | bigint): TableSc
  */
 export function columnsEver(table: TableName): TableColumn[] {
   return Object.entries(factsOf(table).columns).map(([name, column]) => tableColumn(name, column));
+}
+
+/** Returns the names of the columns that say whose row it is; none if the table has no such column. */
+export function ownerColumns(table: TableName, owner: RowOwner): string[] {
+  return columnsEver(table).flatMap((column) => (column.owner === owner ? [column.name] : []));
 }
 
 /**

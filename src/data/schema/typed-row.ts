@@ -2,6 +2,7 @@ import type { Rows } from "../../../gen/tables/rows.js";
 import type { ScalarType } from "./data/facts.js";
 import type { TableName } from "./table-names.js";
 import type { TableColumn } from "./table-schema.js";
+import { TIME } from "./time-text.js";
 
 /** A value of a typed row. */
 export type TypedValue = string | bigint | number | boolean | null;
@@ -28,8 +29,6 @@ export type TypedRow<Table extends TableName = TableName> = TableName extends Ta
 /** Parses the text of a value as `COPY` writes it; `undefined` if the text does not fit the type. */
 export type ReadValue = (text: string) => Exclude<TypedValue, null> | undefined;
 
-const TIME =
-  /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]) (?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?\+00$/;
 const WHOLE = /^-?\d+$/;
 const HUGE = /^-?\d{1,1000}$/;
 const DECIMAL = /^(?:-?\d+(?:\.\d+)?|NaN|-?Infinity)$/;

@@ -32,7 +32,7 @@ const FEES = {
   high_volume_maker: "high_volume_maker_fee",
 };
 
-/** More time than the events of a block take, of which each is a microsecond later than the block (v0.78, datanode/entities/trade.go). */
+/** More time than the events of a block take: each is a microsecond later than the one before it (v0.78, datanode/entities/trade.go). */
 const EVENTS = "INTERVAL '1 minute'";
 
 const CANDLE_PARAMETERS = [

@@ -17,13 +17,13 @@ import type { TypedOptions } from "../../data/archive/typed-rows.js";
 import type { CsvRecord } from "../../data/csv/csv-format.js";
 import { rowToRecord } from "../../data/csv/decode-csv.js";
 import { type ExportRequest, readBlock, requireOrder } from "../../data/history/export-request.js";
-import type { ExportOptions } from "../../data/history/network-history-export.js";
+import type { Exporter, ExportOptions } from "../../data/history/network-history-export.js";
 import type { Segment } from "../../data/history/segment-chain.js";
 import { readTable, type TableName } from "../../data/schema/table-names.js";
 import type { TypedRecord, TypedRow, TypedValue } from "../../data/schema/typed-row.js";
 import { type FollowPosition, nextSegments, readCursor, writeCursor } from "./next-segments.js";
 import { reconnect, rereadDelayMs } from "./reconnect.js";
-import { type Exporter, type PartOfSegment, segmentRows } from "./segment-rows.js";
+import { type PartOfSegment, segmentRows } from "./segment-rows.js";
 
 /** The calls that following a table needs. */
 export interface FollowClient extends Exporter {

@@ -4,15 +4,9 @@ import { type TypedBatch, type TypedOptions, typedBatches } from "../../data/arc
 import type { CsvRow } from "../../data/csv/csv-format.js";
 import type { CsvBatch } from "../../data/csv/csv-parser.js";
 import { checkFile, type ExpectedFile, noFile, secondFile } from "../../data/history/expected-file.js";
-import type { ExportRequest } from "../../data/history/export-request.js";
-import type { ExportOptions, NetworkHistoryExport } from "../../data/history/network-history-export.js";
+import type { Exporter, ExportOptions } from "../../data/history/network-history-export.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { TypedValue } from "../../data/schema/typed-row.js";
-
-/** The call that exports network history. */
-export interface Exporter {
-  exportNetworkHistory(request: ExportRequest, options?: ExportOptions): Pick<NetworkHistoryExport, "files">;
-}
 
 export interface SegmentRowsOptions extends ExportOptions {
   /** How values are converted to their types; `undefined` for text values. */

@@ -110,7 +110,7 @@ export const deposits: TableFacts = {
   columns: {
     id: { type: "bytea", description: "Identifier of the deposit" },
     status: { type: "deposit_status", description: "Status of the deposit" },
-    party_id: { type: "bytea", description: "Public key of the party that receives the deposit" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that receives the deposit" },
     asset: { type: "bytea", description: "Identifier of the asset" },
     amount: {
       type: "hugeint",
@@ -136,7 +136,7 @@ export const withdrawals: TableFacts = {
   key: ["id", "party_id", "vega_time"],
   columns: {
     id: { type: "bytea", description: "Identifier of the withdrawal" },
-    party_id: { type: "bytea", description: "Public key of the party that withdraws" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that withdraws" },
     amount: {
       type: "numeric",
       unit: "asset",
@@ -164,10 +164,11 @@ export const withdrawals: TableFacts = {
 export const rewards: TableFacts = {
   key: ["vega_time", "seq_num"],
   columns: {
-    party_id: { type: "bytea", description: "Public key of the party that received the reward" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that received the reward" },
     asset_id: { type: "bytea", description: "Identifier of the asset in which the reward was paid" },
     market_id: {
       type: "bytea",
+      owner: "market",
       description: "Identifier of the market for which the reward was paid; nodes of v0.78 leave it empty",
     },
     reward_type: {

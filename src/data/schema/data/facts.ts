@@ -21,6 +21,9 @@ export type EnumType = keyof typeof enums;
 /** Whose decimals a number has: the market's for prices or sizes, an asset's, or those of the market's settlement asset. */
 export type NumberUnit = "price" | "size" | "asset" | "settlement asset";
 
+/** What rows belong to. */
+export type RowOwner = "market" | "party";
+
 /** The properties of a column. A column name has the same type in all versions. */
 export interface ColumnFacts {
   readonly type: ScalarType | EnumType;
@@ -30,6 +33,8 @@ export interface ColumnFacts {
   readonly code?: WireEnum;
   /** Whose decimals the number has, if it is an integer that represents a decimal number. */
   readonly unit?: NumberUnit;
+  /** Whose row it is: that of the market or the party that the identifier names. */
+  readonly owner?: RowOwner;
   /**
    * Whether anyone can set the number to up to 2^256 - 1, which has 78 digits: the network records it as it was sent, even if it rejects
    * the order, the commitment or the market. Other whole numbers come from balances, from trades, which are paid for, or from sums of

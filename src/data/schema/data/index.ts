@@ -28,7 +28,7 @@ const checkpoints: TableFacts = {
 const delegations: TableFacts = {
   key: ["vega_time", "seq_num"],
   columns: {
-    party_id: { type: "bytea", description: "Public key of the party that delegates" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that delegates" },
     node_id: { type: "bytea", description: "Identifier of the validator to which the party delegates" },
     epoch_id: { type: "int8", description: "Number of the epoch" },
     amount: {

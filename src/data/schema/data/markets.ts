@@ -3,7 +3,7 @@ import { seqNum, syntheticTime, type TableFacts, txHash, vegaTime } from "./fact
 export const markets: TableFacts = {
   key: ["id", "vega_time"],
   columns: {
-    id: { type: "bytea", description: "Identifier of the market" },
+    id: { type: "bytea", owner: "market", description: "Identifier of the market" },
     tx_hash: txHash,
     vega_time: vegaTime,
     instrument_id: {
@@ -110,7 +110,7 @@ export const market_data: TableFacts = {
     tx_hash: txHash,
     vega_time: vegaTime,
     seq_num: seqNum,
-    market: { type: "bytea", description: "Identifier of the market" },
+    market: { type: "bytea", owner: "market", description: "Identifier of the market" },
     mark_price: {
       type: "hugeint",
       unit: "price",
@@ -314,10 +314,10 @@ export const liquidity_provisions: TableFacts = {
   key: ["id", "vega_time"],
   columns: {
     id: { type: "bytea", description: "Identifier of the liquidity provision" },
-    party_id: { type: "bytea", nullable: true, description: "Public key of the liquidity provider" },
+    party_id: { type: "bytea", owner: "party", nullable: true, description: "Public key of the liquidity provider" },
     created_at: { type: "timestamptz", description: "Time at which the provision was created" },
     updated_at: { type: "timestamptz", description: "Time at which the provision was last updated" },
-    market_id: { type: "bytea", nullable: true, description: "Identifier of the market" },
+    market_id: { type: "bytea", owner: "market", nullable: true, description: "Identifier of the market" },
     commitment_amount: {
       type: "hugeint",
       unit: "settlement asset",

@@ -20,8 +20,8 @@ export const orders: TableFacts = {
   key: ["vega_time", "seq_num"],
   columns: {
     id: { type: "bytea", description: "Identifier of the order" },
-    market_id: { type: "bytea", description: "Identifier of the market" },
-    party_id: { type: "bytea", description: "Public key of the party that placed the order" },
+    market_id: { type: "bytea", owner: "market", description: "Identifier of the market" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that placed the order" },
     side: { type: "int2", code: "vega.Side", description: "Side of the order" },
     price: {
       type: "hugeint",
@@ -105,11 +105,11 @@ export const trades: TableFacts = {
     vega_time: vegaTime,
     seq_num: seqNum,
     id: { type: "bytea", description: "Identifier of the trade" },
-    market_id: { type: "bytea", description: "Identifier of the market" },
+    market_id: { type: "bytea", owner: "market", description: "Identifier of the market" },
     price: { type: "hugeint", unit: "price", description: "Price of the trade, in the market's price decimals" },
     size: { type: "int8", unit: "size", description: "Size of the trade, in the market's size decimals" },
-    buyer: { type: "bytea", description: "Public key of the party that bought" },
-    seller: { type: "bytea", description: "Public key of the party that sold" },
+    buyer: { type: "bytea", owner: "party", description: "Public key of the party that bought" },
+    seller: { type: "bytea", owner: "party", description: "Public key of the party that sold" },
     aggressor: {
       type: "int2",
       code: "vega.Side",
@@ -178,8 +178,8 @@ function feesOf(more: Partial<ColumnFacts>, descriptions: Readonly<Record<string
 export const positions: TableFacts = {
   key: ["vega_time", "party_id", "market_id"],
   columns: {
-    market_id: { type: "bytea", description: "Identifier of the market" },
-    party_id: { type: "bytea", description: "Public key of the party that holds the position" },
+    market_id: { type: "bytea", owner: "market", description: "Identifier of the market" },
+    party_id: { type: "bytea", owner: "party", description: "Public key of the party that holds the position" },
     open_volume: {
       type: "int8",
       unit: "size",
