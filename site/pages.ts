@@ -58,7 +58,11 @@ export const sections: readonly Section[] = [
       { title: "The network", pages: docs("network-history", "values", "transactions-explained") },
       {
         title: "Explanation",
-        pages: [...docs("architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
+        pages: [
+          ...docs("architecture", "differences", "security", "dependencies"),
+          "docs/bench/README.md",
+          "docs/bench/limits.md",
+        ],
       },
       { title: "Project", pages: ["CONTRIBUTING.md", "CHANGELOG.md"] },
     ],

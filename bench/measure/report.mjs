@@ -6,7 +6,7 @@ export const HOW = [
   "ratios. The time to import libraries, and to load what tradewire's transports need for their first call, is not",
   "measured. CPU time is user and system time of all threads. tradewire's rows, in bold, have all checks on. The server",
   "replays prepared frames; its share of a core, and the rate at which a bare socket receives them, show that it is not",
-  "the bottleneck.",
+  "the bottleneck. [Goals that speed misses](limits.md) lists the limits behind the missed goals.",
 ];
 
 /** A goal whose rounds differ by more than this part is marked. */

@@ -16,11 +16,11 @@ export interface ReferencedRecords {
 /** Lists what exported rows refer to. */
 export interface References {
   /**
-   * Lists the markets, assets and accounts of a node, which {@link syncHistory} stores for its views.
+   * Lists the markets, assets and accounts of a node, which `syncHistory` stores for its views.
    *
    * @param options a signal
    * @returns the records; nothing is sent before they are requested
-   * @throws {@link RequestError} immediately, if an option is invalid; while iterating, as {@link Paging.records} does
+   * @throws `RequestError` immediately, if an option is invalid; while iterating, as `records` does
    *
    * @example
    * for await (const { id, details } of client.referencedRecords().assets) console.log(id, details?.symbol);
