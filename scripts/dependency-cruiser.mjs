@@ -28,7 +28,7 @@ const innerModulesOfCommand = {
   "data/schema": ["table-names", "time-text"],
   "data/zip": ["archive-source"],
   // `query` prints what databases and nodes answer.
-  "sync/query": ["index"],
+  "sync/query": ["sources"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
   // `export --estimate` estimates the exports of a range without a sync.
   sync: [

@@ -83,6 +83,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire sync compact": [
     ["tradewire sync compact --to parquet:history", "Merge small files into files of up to a million rows"],
   ],
+  "tradewire sync views": [
+    ["tradewire sync views --to duckdb:history.duckdb", "Create the views of a file that was synced without them"],
+  ],
   "tradewire sync worker": [
     [
       "tradewire sync worker --to postgres://me@db.example/history",

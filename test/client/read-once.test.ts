@@ -354,6 +354,10 @@ const reading: Readonly<Record<string, Door>> = {
     ],
     (client, ...given) => all(client.accounts(...given)),
   ),
+  referencedRecords: door(
+    () => [{ headers, timeoutMs }],
+    (client, given) => all(client.referencedRecords(given).assets),
+  ),
   listSegments: door(
     () => [{ headers, timeoutMs }],
     (client, given) => client.listSegments(given),

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { RequestError } from "../../base/errors/index.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
-import type { QueryDatabase, QueryRows } from "../../sync/query/index.js";
+import type { QueryDatabase, QueryRows } from "../../sync/query/sources.js";
 import { parseSavePath, readText, STANDARD } from "../command-files.js";
 import { choice, defineCommand, type OptionValues } from "../declarations.js";
 import { type CommandContext, Reported } from "../output.js";

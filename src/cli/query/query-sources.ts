@@ -12,7 +12,7 @@ import {
   parquetSource,
   postgresSource,
   type QuerySource,
-} from "../../sync/query/index.js";
+} from "../../sync/query/sources.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { flagOf, type OptionValues, parsed, text } from "../declarations.js";

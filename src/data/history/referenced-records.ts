@@ -1,7 +1,7 @@
 import type { AccountBalance } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { assertKnownKeys, parseSignal } from "../../base/input/assert.js";
+import { type CallOptions, parseCallOptions } from "../../base/input/call-options.js";
 import { lazily } from "../../base/input/lazy.js";
 import type { ListedRecord, Paging } from "../listing/paging.js";
 
@@ -18,14 +18,14 @@ export interface References {
   /**
    * Lists the markets, assets and accounts of a node, which `syncHistory` stores for its views.
    *
-   * @param options a signal
+   * @param options a signal, headers, and a time limit for each call
    * @returns the records; nothing is sent before they are requested
    * @throws `RequestError` immediately, if an option is invalid; while iterating, as `records` does
    *
    * @example
    * for await (const { id, details } of client.referencedRecords().assets) console.log(id, details?.symbol);
    */
-  referencedRecords(options?: { readonly signal?: AbortSignal | undefined }): ReferencedRecords;
+  referencedRecords(options?: CallOptions): ReferencedRecords;
 }
 
 /** The maximum number of records of each kind: more than any network has. */
@@ -37,8 +37,7 @@ const loadDefinitions = lazily(() => import("../../../gen/datanode/api/v2/tradin
 export function createReferences(records: Paging["records"]): References {
   return {
     referencedRecords(options = {}) {
-      assertKnownKeys("options", options, { signal: true });
-      const how = { signal: parseSignal(options.signal), limit: LIMIT };
+      const how = { ...parseCallOptions(options), limit: LIMIT };
       return {
         markets: nodesOf(({ listMarkets }) => records(listMarkets, { includeSettled: true }, how)),
         assets: nodesOf(({ listAssets }) => records(listAssets, {}, how)),

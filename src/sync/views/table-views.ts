@@ -1,31 +1,29 @@
 import { numberForm, textColumn } from "../../data/schema/sql.js";
 import type { TableName } from "../../data/schema/table-names.js";
-import type { TableColumn } from "../../data/schema/table-schema.js";
+import { ownerColumns, type TableColumn } from "../../data/schema/table-schema.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { decimalColumnsOf, decimalsOf, hexSql, nameSql, type ViewColumn, type ViewDialect } from "./view-sql.js";
 
 /** The columns of a table that name the market, the asset and the account of its rows. */
 interface Owners {
-  readonly market?: string;
+  readonly market?: string | undefined;
   readonly asset?: string;
   /** The account, whose asset and market are those of the row; of the ledger, the account that was debited. */
   readonly account?: string;
 }
 
-const OWNERS: { readonly [table in TableName]?: Owners } = {
-  trades: { market: "market_id" },
-  orders: { market: "market_id" },
-  positions: { market: "market_id" },
-  liquidity_provisions: { market: "market_id" },
-  market_data: { market: "market" },
-  markets: { market: "id" },
+const ASSETS_AND_ACCOUNTS: { readonly [table in TableName]?: Omit<Owners, "market"> } = {
   deposits: { asset: "asset" },
   withdrawals: { asset: "asset" },
-  rewards: { market: "market_id", asset: "asset_id" },
+  rewards: { asset: "asset_id" },
   balances: { account: "account_id" },
   margin_levels: { account: "account_id" },
   ledger: { account: "account_from_id" },
 };
+
+function ownersOf(table: TableName): Owners {
+  return { ...ASSETS_AND_ACCOUNTS[table], market: ownerColumns(table, "market")[0] };
+}
 
 /** The names of columns that some views add. */
 const RESERVED = ["complete_from", "complete_to"];
@@ -53,7 +51,7 @@ export function readableQuery(
   prefix: string,
   { table, rows, unknown = [], further = [FROM_BLOCK] }: ViewSource,
 ): string {
-  const owners = OWNERS[table] ?? {};
+  const owners = ownersOf(table);
   const columns = sinkColumns(table).flatMap((column) => viewColumns(dialect, column, owners));
   const taken = new Set(columns.map(({ name }) => name));
   const joined = joinedColumns(table, owners).filter(({ name }) => !taken.has(name));
