@@ -282,6 +282,7 @@ describe("a statement", () => {
     ["SELECT CAST('x' AS INTEGER)", "Conversion Error: Could not convert string 'x' to INT32"],
     ["SELECT 1; SELECT 2", "more than one statement was given\n"],
     ["  -- nothing\n", "the statement is empty\n"],
+    ["SELECT 1\0 WHERE false", "the statement contains a NUL character, at which it would end\n"],
   ])("that is wrong names the place: %s", async (sql, message) => {
     const { code, out, err } = await tradewire([...ofNothing, sql]);
     expect({ code, out, err }).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });

@@ -13,6 +13,7 @@ import { inDuckdb, loadDuckdb } from "../sinks/duckdb/duckdb-package.js";
 import { statementError } from "./duckdb-errors.js";
 import { jsonConverter } from "./duckdb-values.js";
 import {
+  assertStatement,
   changingStatement,
   distinctNames,
   type QueryDatabase,
@@ -191,6 +192,7 @@ const NAMES = `SELECT DISTINCT name FROM (
  * @throws {@link RequestError} if it does more, or there are several; errors of DuckDB
  */
 export async function prepareSelect(connection: DuckDBConnection, sql: string): Promise<DuckDBPreparedStatement> {
+  assertStatement(sql);
   const { StatementType } = await loadDuckdb();
   if (
     sql

@@ -7,7 +7,7 @@ import { loadPackages } from "../sinks/postgres/postgres-connections.js";
 import { isServerError, type ServerError, sinkError } from "../sinks/postgres/postgres-errors.js";
 import { parseTarget, type Target } from "../sinks/postgres/postgres-target.js";
 import { NOTHING_TO_CLOSE } from "./duckdb-sources.js";
-import { distinctNames, type QueryDatabase, type QuerySource, timeText } from "./query-database.js";
+import { assertStatement, distinctNames, type QueryDatabase, type QuerySource, timeText } from "./query-database.js";
 
 /** The number of rows that are fetched at a time. */
 const FETCH_ROWS = 1000;
@@ -71,6 +71,7 @@ async function openPostgres(target: Target, timeoutMs: number, signal: AbortSign
   }
   return {
     async query(sql) {
+      assertStatement(sql);
       await running(() => extended(client, `${DECLARE}${sql}`), sql);
       const fetch = () => running(() => extended(client, `FETCH ${FETCH_ROWS} FROM tradewire_query`), sql);
       let part = await fetch();

@@ -67,8 +67,21 @@ export function severalStatements(): RequestError {
   });
 }
 
+/**
+ * Asserts that a statement has no character at which databases end it.
+ *
+ * @throws {@link RequestError} if it has one
+ */
+export function assertStatement(sql: string): void {
+  if (sql.includes("\0")) {
+    throw new RequestError("the statement contains a NUL character, at which it would end", {
+      advice: "Remove the character.",
+    });
+  }
+}
+
 export function changingStatement(): RequestError {
-  return new RequestError("the statement does more than read rows", {
+  return new RequestError("the statement is not one that only reads rows", {
     advice: "Use SELECT, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE.",
   });
 }

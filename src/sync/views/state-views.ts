@@ -227,6 +227,7 @@ export function openVolumes(dialect: ViewDialect, prefix: string): string {
 CROSS JOIN LATERAL (SELECT sum(l.open_volume) AS total FROM ${ofMarket} AS l WHERE l.open_volume > 0) AS s WHERE s.total IS NOT NULL)`;
 }
 
+const SHARED_CODE_ERROR = ["several markets have the code ", ": use an identifier, see market_versions"] as const;
 const MARKET_ERROR = ["no market has the code or the identifier ", ": see market_versions"] as const;
 const BLOCK_ERROR = [
   "block ",
@@ -246,13 +247,20 @@ function duckdbHelpers(): HelperFunction[] {
   const first = "(SELECT min(f.from_block) FROM loaded_blocks AS f WHERE f.table_name = wanted)";
   const isLoaded = `EXISTS (SELECT 1 ${of} AND at_block BETWEEN b.from_block AND b.to_block AND (allow_gaps OR b.from_block = ${first}))`;
   const time = "(SELECT max(vega_time) FROM blocks WHERE height = at_block)";
+  const isId = "EXISTS (SELECT 1 FROM market_versions WHERE lower(hex(market_id)) = lower(wanted))";
   const fail = (text: readonly string[], ...values: string[]) =>
     `error(concat(${text.flatMap((part, index) => [`'${part}'`, ...values.slice(index, index + 1)]).join(", ")}))`;
   return [
     macro(
       "tradewire_market_id",
       "wanted",
-      `CASE WHEN wanted IS NOT NULL THEN coalesce((SELECT DISTINCT market_id FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)), (SELECT DISTINCT market_id FROM market_versions WHERE code = wanted), CAST(${fail(MARKET_ERROR, "wanted")} AS BLOB)) END`,
+      `CASE WHEN wanted IS NULL THEN NULL
+  WHEN (SELECT count(DISTINCT market_id) FROM market_versions WHERE code = wanted) > 1 AND NOT ${isId} THEN CAST(${fail(SHARED_CODE_ERROR, "wanted")} AS BLOB)
+  ELSE coalesce(
+    (SELECT min(market_id) FROM market_versions WHERE lower(hex(market_id)) = lower(wanted)),
+    (SELECT min(market_id) FROM market_versions WHERE code = wanted),
+    CAST(${fail(MARKET_ERROR, "wanted")} AS BLOB)
+  ) END`,
     ),
     macro(
       "tradewire_no_gap",
@@ -282,11 +290,13 @@ function postgresHelpers(prefix: string): HelperFunction[] {
       "bytea",
       `LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
-  found_market bytea := coalesce(
-    (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE encode(v.market_id, 'hex') = lower(wanted)),
-    (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted)
-  );
+  found_market bytea := (SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE encode(v.market_id, 'hex') = lower(wanted));
+  markets bytea[] := ARRAY(SELECT DISTINCT v.market_id FROM ${prefix}market_versions AS v WHERE v.code = wanted);
 BEGIN
+  IF found_market IS NULL AND cardinality(markets) > 1 THEN
+    ${fail(SHARED_CODE_ERROR, "wanted")};
+  END IF;
+  found_market := coalesce(found_market, markets[1]);
   IF found_market IS NULL THEN
     ${fail(MARKET_ERROR, "wanted")};
   END IF;

@@ -160,7 +160,20 @@ it("functions of a block fail over an empty table, too, and the book fails witho
     await sink.createViews?.(signal);
     await sink.load(unitAt("blocks", 1), fetchOf(columnsOf("blocks"), [rowOf("blocks", {})]), plainly());
     await sink.load(unitAt("orders", 1), fetchOf(columnsOf("orders"), []), plainly());
+    const twin = (id: string) => ({
+      market_id: id,
+      code: "TWIN",
+      name: id,
+      price_decimals: 1,
+      size_decimals: 2,
+      asset_id: "cc",
+    });
+    await sink.storeListed?.("tradewire_markets", [twin("aa"), twin("bb")]);
     await sink.close();
+    expect(await ask("FROM book_at('bb', 1)", path)).toEqual([]);
+    await expect(ask("FROM book_at('TWIN', 1)", path)).rejects.toThrow(
+      "several markets have the code TWIN: use an identifier",
+    );
     expect(await ask("FROM orders_at(1)", path)).toEqual([]);
     await expect(ask("FROM orders_at(2)", path)).rejects.toThrow("block 2 is not loaded into orders");
     await expect(ask("FROM book_at('BTC', 1)", path)).rejects.toThrow(

@@ -187,11 +187,24 @@ it("functions of a block fail over an empty table, too, and the book fails witho
   await sink.open(openingOf({ tables: ["blocks", "orders"] }));
   await sink.createViews?.(signal);
   await sink.load(unitOf("blocks", 1, 10), fetchOf(blocksCsv(1, 10)), { replace: false, signal });
+  const twin = (id: string) => ({
+    market_id: id,
+    code: "TWIN",
+    name: id,
+    price_decimals: 1,
+    size_decimals: 2,
+    asset_id: "cc",
+  });
+  await sink.storeListed?.("tradewire_markets", [twin("aa"), twin("bb")]);
   const header = tableSchema("orders", 116).columns.map(({ name }) => name);
   await sink.load(unitOf("orders", 1, 10), fetchOf(`${header.join(",")}\n`), { replace: false, signal });
   await withClient(url, async (client) => {
     expect((await client.query("SELECT * FROM orders_at(10)")).rows).toEqual([]);
     await expect(client.query("SELECT * FROM orders_at(11)")).rejects.toThrow("block 11 is not loaded into orders");
+    expect((await client.query("SELECT * FROM book_at('bb', 10)")).rows).toEqual([]);
+    await expect(client.query("SELECT * FROM book_at('TWIN', 10)")).rejects.toThrow(
+      "several markets have the code TWIN: use an identifier",
+    );
     await expect(client.query("SELECT * FROM book_at('BTC', 10)")).rejects.toThrow(
       "no market has the code or the identifier BTC: see market_versions",
     );
