@@ -94,6 +94,7 @@ const ROWS: readonly Row[] = [
     until: /Status page/,
   },
   { name: "sync compact", args: ["sync", "compact", "--to", "parquet:p"], ends: ["rows", 0] },
+  { name: "sync views", args: ["sync", "views", "--to", "duckdb:h.duckdb", "STILL"], ends: ["answer", 0] },
   { name: "query", args: ["query", "--from", "parquet:p", "FROM trades"], ends: ["rows", 0] },
   { name: "schema", args: ["schema", "--table", "trades"], ends: ["rows", 0] },
   { name: "rows", args: ["rows", "a.zip"], ends: ["rows", 0] },

@@ -18,7 +18,8 @@ const viewsOptions = {
 
 /** Defines the command `sync views`, which creates the views of a database, or updates them. */
 export const addSyncViews = defineCommand(viewsOptions, async (options, context) => {
-  const { out, notes, signal } = context;
+  const { out, output, notes, signal } = context;
+  output.role = "answer";
   const target = readTarget(options, context);
   const sink = sinkOf(target);
   if (!(await targetExists(target))) {
