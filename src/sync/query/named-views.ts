@@ -1,9 +1,8 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { isError } from "../../base/errors/node-errors.js";
-import { type TableName, tableNames } from "../../data/schema/table-names.js";
-import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
+import { tableNames } from "../../data/schema/table-names.js";
 import { withoutText } from "../sinks/duckdb/number-columns.js";
-import { sinkViews, type ViewTables } from "../views/sink-views.js";
+import { sinkViews, viewedTables } from "../views/sink-views.js";
 import { prepareSelect } from "./duckdb-query.js";
 
 /** Statements that may list all views, or build the names of those that they read. */
@@ -18,7 +17,7 @@ const NAMES_ANY = /\b(?:show|information_schema|pg_catalog|query|query_table|(?:
  */
 export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<void> {
   const columns = await readColumns(connection);
-  const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(columns) });
+  const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(withoutTexts(columns)) });
   for (const statement of before) {
     const [, name = ""] = /^CREATE TABLE IF NOT EXISTS (\w+)/u.exec(statement) ?? [];
     if (!columns.has(name)) {
@@ -56,15 +55,9 @@ async function readColumns(connection: DuckDBConnection): Promise<ReadonlyMap<st
   return new Map(rows.map(([name, columns]) => [String(name), Array.isArray(columns) ? columns.map(String) : []]));
 }
 
-/** Returns the tables that views can be made of, each with its columns that this release does not know. Others are of another release. */
-function viewedTables(columns: ReadonlyMap<string, readonly string[]>): ViewTables["tables"] {
-  return new Map(
-    tableNames.flatMap((table): [TableName, string[]][] => {
-      const known = new Set([...sinkColumns(table).map(({ name }) => name), FROM_BLOCK]);
-      const own = withoutText(table, columns.get(table) ?? []);
-      return [...known].every((name) => own.includes(name)) ? [[table, own.filter((name) => !known.has(name))]] : [];
-    }),
-  );
+/** Leaves out the columns with the exact text of numbers. */
+function withoutTexts(columns: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, readonly string[]> {
+  return new Map(tableNames.map((table) => [table, withoutText(table, columns.get(table) ?? [])]));
 }
 
 /** Returns the names of the parts that a text names, and of those that these name. */

@@ -1,3 +1,5 @@
+import { type TableName, tableNames } from "../../data/schema/table-names.js";
+import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { candleFunction, marketViews } from "./market-views.js";
 import { helperFunctions, loadedBlocksView, stateFunctions, stateViews } from "./state-views.js";
 import { readableQuery } from "./table-views.js";
@@ -32,6 +34,22 @@ export interface SinkView {
   readonly name: string;
   /** Creates it, or replaces it if its columns or parameters are the same. */
   readonly create: string;
+}
+
+/**
+ * Returns the tables that views can be made of, each with its columns that this release does not know. Others belong to someone else, or to
+ * another release.
+ *
+ * @param columns the columns of each table
+ */
+export function viewedTables(columns: ReadonlyMap<string, readonly string[]>): ViewedTables {
+  return new Map(
+    tableNames.flatMap((table): [TableName, string[]][] => {
+      const known = new Set([...sinkColumns(table).map(({ name }) => name), FROM_BLOCK]);
+      const own = columns.get(table) ?? [];
+      return [...known].every((name) => own.includes(name)) ? [[table, own.filter((name) => !known.has(name))]] : [];
+    }),
+  );
 }
 
 /** Returns the views and functions over the tables of a sink. */

@@ -3,8 +3,8 @@ import { Code } from "../../../base/errors/code.js";
 import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { type TableName, tableNames } from "../../../data/schema/table-names.js";
-import { FROM_BLOCK, sinkColumns } from "../../sink-columns.js";
-import { sinkViews } from "../../views/sink-views.js";
+import { FROM_BLOCK } from "../../sink-columns.js";
+import { sinkViews, viewedTables } from "../../views/sink-views.js";
 import { tableColumns } from "./duckdb-tables.js";
 
 const WHAT = { view: "VIEW", function: "MACRO", "table function": "MACRO TABLE" } as const;
@@ -19,20 +19,11 @@ const HERE = "database_name = current_database() AND schema_name = 'main'";
  * @throws {@link SinkError} if a table, or a view or macro of someone else, has the name of one; errors of DuckDB
  */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
-  const tables = new Map<TableName, string[]>();
-  const synced = await readSynced(connection);
-  for (const table of tableNames.filter((name) => synced.has(name))) {
-    const columns = await tableColumns(connection, table);
-    const known = new Set(sinkColumns(table).map(({ name }) => name));
-    // Others belong to another release.
-    if ([...known].every((name) => columns.includes(name))) {
-      tables.set(
-        table,
-        columns.filter((name) => !known.has(name)),
-      );
-    }
+  const columns = new Map<string, readonly string[]>();
+  for (const table of await readSynced(connection)) {
+    columns.set(table, [...(await tableColumns(connection, table)), FROM_BLOCK]);
   }
-  const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables });
+  const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(columns) });
   const others = await readOthers(connection);
   for (const statement of before) {
     await connection.run(statement);
@@ -47,11 +38,12 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
 }
 
 /** Reads the names of the tables that have the first block of each row's unit. */
-async function readSynced(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
+async function readSynced(connection: DuckDBConnection): Promise<TableName[]> {
   const found = await connection.runAndReadAll(
     `SELECT table_name FROM duckdb_columns() WHERE ${HERE} AND column_name = '${FROM_BLOCK}'`,
   );
-  return new Set(found.getRows().map(([name]) => String(name)));
+  const names = new Set(found.getRows().map(([name]) => String(name)));
+  return tableNames.filter((table) => names.has(table));
 }
 
 /** Reads the names of tables, and of views and macros that no sync has created. */

@@ -5,10 +5,9 @@ import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
-import { type TableName, tableNames } from "../../../data/schema/table-names.js";
-import { FROM_BLOCK, identifier, sinkColumns } from "../../sink-columns.js";
-import { type SinkView, sinkViews } from "../../views/sink-views.js";
-import { assertTrusted, type Catalog, readCatalog } from "./postgres-catalog.js";
+import { identifier } from "../../sink-columns.js";
+import { type SinkView, sinkViews, viewedTables } from "../../views/sink-views.js";
+import { assertTrusted, readCatalog } from "./postgres-catalog.js";
 import { lockSchema, runAll } from "./postgres-tables.js";
 
 /** The comment of each view and function that a sync has created, and may replace: with the digest of its definition. */
@@ -58,8 +57,9 @@ export async function createViews(
   await lockSchema(client, schema.schema);
   const { number, within } = schema;
   const prefix = `${within}.`;
-  const tables = viewedTables(await readCatalog(client, number));
-  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables });
+  const { tables } = await readCatalog(client, number);
+  const columns = new Map([...tables].map(([table, each]) => [table, [...each.keys()]]));
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewedTables(columns) });
   const names = new Set(parts.map(({ name }) => name));
   await assertTrusted(client, number, { ...schema, names: [...names] });
   const { rows } = await client.query<Found>(FOUND, [number, schema.trustedOwners]);
@@ -100,19 +100,6 @@ async function createParts(client: PoolClient, prefix: string, parts: readonly S
     const kind = part.kind === "view" ? "VIEW" : "FUNCTION";
     await client.query(`COMMENT ON ${kind} ${prefix}${part.name} IS '${markOf(part)}'`);
   }
-}
-
-/** Returns the tables of a sync, with the columns that this release does not know. */
-function viewedTables({ tables }: Catalog): Map<TableName, string[]> {
-  const found = tableNames.flatMap((table): [TableName, string[]][] => {
-    const columns = tables.get(table);
-    const known = new Set([...sinkColumns(table).map(({ name }) => name), FROM_BLOCK]);
-    if (columns === undefined || [...known].some((name) => !columns.has(name))) {
-      return []; // There is none, it belongs to someone else, or it is the table of another release.
-    }
-    return [[table, [...columns.keys()].filter((name) => !known.has(name))]];
-  });
-  return new Map(found);
 }
 
 /** Returns the comment of a view or function, which changes with its definition. */
