@@ -113,7 +113,8 @@ export function emitPosition({ emit, block }: ExecutionContext, market: MarketSt
   ) {
     const position = { ...old, ...fields, updatedAt: block.time };
     market.positions.set(partyId, { ...partyPosition, position });
-    emit({ case: "position", value: position });
+    const entryPriceInAsset = rounded(timesPowerOfTen(entryPrice, market.priceExponent));
+    emit({ case: "position", value: position, entryPriceInAsset });
   }
 }
 

@@ -7,7 +7,12 @@ import {
   RewardPayoutEventSchema,
   type StopOrderEvent,
 } from "../../../gen/vega/events/v1/events_pb.js";
-import { LiquidityProvision_Status, LiquidityProvisionSchema, PeggedReference } from "../../../gen/vega/vega_pb.js";
+import {
+  LiquidityProvision_Status,
+  LiquidityProvisionSchema,
+  PeggedReference,
+  type Position,
+} from "../../../gen/vega/vega_pb.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import type { Block, BlockEvent, Event } from "../world/block-event.js";
 import { epochOf } from "../world/epochs.js";
@@ -26,7 +31,7 @@ import {
   ledgerEvent,
   withdrawalEvent,
 } from "./generated-accounts.js";
-import { generatedAssets, generatedMarket } from "./generated-markets.js";
+import { generatedAssets, generatedMarket, priceInAsset } from "./generated-markets.js";
 import { generatedPendingStopOrders, generatedStopOrders } from "./generated-stop-orders.js";
 import {
   blockIndex,
@@ -116,7 +121,7 @@ const SOURCES = {
   orders: [ORDERS_PER_BLOCK, (block, index) => ({ case: "order", value: generatedOrder(block, index) })],
   trades: [TRADES_PER_BLOCK, (block, index) => ({ case: "trade", value: generatedTrade(block, index) })],
   market_data: [1, (block) => ({ case: "marketData", value: generatedMarketData(block, blockIndex(block.height)) })],
-  positions: [1, (block) => ({ case: "position", value: generatedPosition(block, blockIndex(block.height)) })],
+  positions: [1, (block) => positionEvent(generatedPosition(block, blockIndex(block.height)))],
   balances: [BALANCES_PER_BLOCK, (block, index) => ({ case: "account", value: generatedBalance(block, index) })],
   ledger: [ENTRIES_PER_BLOCK, ledgerEvent],
   margin_levels: [
@@ -150,6 +155,7 @@ export function generateHistory({ blocks, ...options }: GeneratedHistoryOptions)
   const lastHeight = BigInt(blocks);
   const has = (height: bigint) => height >= 1n && height <= lastHeight;
   const finalStateOf = once(() => generateFinalState(lastHeight, options));
+  const endingOf = once(() => endingEvents(lastHeight, finalStateOf()));
   return {
     lastHeight,
     get finalState() {
@@ -169,7 +175,9 @@ export function generateHistory({ blocks, ...options }: GeneratedHistoryOptions)
       const [count, make]: Source = SOURCES[table];
       const first = firstSequence.get(table) ?? 1;
       const made = Array.from({ length: count }, (_, index) => blockEvent(block, first + index, make(block, index)));
-      return table === "orders" && height === lastHeight ? [...made, ...resting(block, finalStateOf())] : made;
+      return height === lastHeight
+        ? [...made, ...endingOf().filter(({ event }) => event.case === ENDING[table])]
+        : made;
     },
     orders: generatedTimeline({ lastHeight, perBlock: ORDERS_PER_BLOCK, kind: "order", make: generatedOrder }),
     trades: generatedTimeline({ lastHeight, perBlock: TRADES_PER_BLOCK, kind: "trade", make: generatedTrade }),
@@ -182,6 +190,8 @@ export function generateHistory({ blocks, ...options }: GeneratedHistoryOptions)
       lastHeight,
       perBlock: BALANCES_PER_BLOCK,
       make: (block, index) => ({ time: block.time, value: generatedBalance(block, index) }),
+      ending: ({ time }) =>
+        endingOf().flatMap(({ event }) => (event.case === "account" ? [{ time, value: event.value }] : [])),
     }),
     deposits: generatedTimeline({
       lastHeight,
@@ -193,9 +203,25 @@ export function generateHistory({ blocks, ...options }: GeneratedHistoryOptions)
   };
 }
 
-/** The last block also contains the orders that rest on the order books afterwards. */
-function resting(block: Block, { orders }: GeneratedFinalState): BlockEvent[] {
-  return orders.map((value, index) => blockEvent(block, 1 + EVENTS_PER_BLOCK + index, { case: "order", value }));
+/** The events by which the last block also has what the state afterwards has and no block before, by their tables. */
+const ENDING: { readonly [table in TableName]?: Event["case"] } = {
+  orders: "order",
+  balances: "account",
+  positions: "position",
+};
+
+/** Returns the orders that rest on the books, and the accounts and positions that rows have not reached. */
+function endingEvents(lastHeight: bigint, { orders, accounts, positions }: GeneratedFinalState): readonly BlockEvent[] {
+  const block = generatedBlock(lastHeight);
+  const blocks = Number(lastHeight);
+  const events: Event[] = [
+    ...orders.map((value) => ({ case: "order", value }) as const),
+    ...accounts
+      .slice(Math.min(ACCOUNTS, BALANCES_PER_BLOCK * blocks))
+      .map((value) => ({ case: "account", value }) as const),
+    ...positions.slice(Math.min(POSITIONS, blocks)).map(positionEvent),
+  ];
+  return events.map((event, index) => blockEvent(block, 1 + EVENTS_PER_BLOCK + index, event));
 }
 
 function beginBlock({ height, time, hash }: Block): Event {
@@ -286,9 +312,11 @@ interface TimelineOptions<T> {
   readonly kind?: string;
   /** Generates a record from its block and its index in the block. */
   readonly make: (block: Block, index: number) => T;
+  /** Returns more records of the last block. */
+  readonly ending?: (block: Block) => readonly T[];
 }
 
-function generatedTimeline<T>({ lastHeight, perBlock, kind, make }: TimelineOptions<T>): Timeline<T> {
+function generatedTimeline<T>({ lastHeight, perBlock, kind, make, ending }: TimelineOptions<T>): Timeline<T> {
   const cache = new Map<bigint, readonly T[]>();
   const recordsAt = (height: bigint): readonly T[] => {
     const found = cache.get(height);
@@ -297,6 +325,9 @@ function generatedTimeline<T>({ lastHeight, perBlock, kind, make }: TimelineOpti
     }
     const block = generatedBlock(height);
     const made = Array.from({ length: perBlock }, (_, index) => make(block, index));
+    if (height === lastHeight && ending !== undefined) {
+      made.push(...ending(block));
+    }
     if (height > lastHeight - CACHED_BLOCKS) {
       cache.set(height, made);
     }
@@ -371,6 +402,10 @@ function rewardEvent({ height, time }: Block): Event {
     ...(k % 4 === 0 && { gameId: hashOf(`game:${k % 7}`) }),
   });
   return { case: "rewardPayout", value };
+}
+
+function positionEvent(value: Position): Event {
+  return { case: "position", value, entryPriceInAsset: priceInAsset(value.marketId, value.averageEntryPrice) };
 }
 
 /** Generates a liquidity provision, which has four versions in consecutive blocks. */

@@ -15,6 +15,7 @@ import {
   freeText,
   hashOf,
   marketId,
+  once,
   pick,
   settlementAsset,
 } from "./seeded-values.js";
@@ -127,6 +128,21 @@ const ASSETS: readonly {
     quantum: "1000000000000000000",
   },
 ];
+
+/** Returns a price of a market in the decimals of its asset, which has more. */
+export function priceInAsset(market: string, price: string): string {
+  return String(BigInt(price) * (assetFactors().get(market) ?? 1n));
+}
+
+const assetFactors = once(
+  () =>
+    new Map(
+      Array.from({ length: COUNT.market }, (_, number) => {
+        const { id, decimalPlaces } = generatedMarket(number);
+        return [id, 10n ** ((ASSETS[settlementAsset(number)]?.decimals ?? 0n) - decimalPlaces)];
+      }),
+    ),
+);
 
 export function generatedAssets(): Asset[] {
   return ASSETS.map(({ id, ...details }, number) =>

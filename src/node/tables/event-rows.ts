@@ -210,10 +210,13 @@ export const ROWS: { readonly [table in TableName]: RowsOf } = {
       pending_open_volume: "open_volume",
       pending_realised_pnl: "realised_pnl",
       pending_unrealised_pnl: "unrealised_pnl",
-      pending_average_entry_price: "average_entry_price",
       pending_average_entry_market_price: "average_entry_price",
     },
-    () => ({ adjustment: "0" }),
+    // v0.78, `Position` in datanode/entities/position.go: prices of the asset have columns of their own.
+    (_, { event }) => {
+      const price = event.case === "position" ? event.entryPriceInAsset : undefined;
+      return { adjustment: "0", average_entry_price: price, pending_average_entry_price: price };
+    },
   ),
   liquidity_provisions: rowsFrom("liquidity_provisions", ["liquidityProvision"], LiquidityProvisionSchema),
   markets: rowsFrom(

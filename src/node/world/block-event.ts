@@ -22,7 +22,12 @@ export function blockHash(content: string): string {
  */
 export type Event =
   | Exclude<BusEvent["event"], { readonly case: undefined }>
-  | { readonly case: "position"; readonly value: Position }
+  | {
+      readonly case: "position";
+      readonly value: Position;
+      /** The average entry price in the asset's decimals, which only exports have: the message has the market's. */
+      readonly entryPriceInAsset: string;
+    }
   | { readonly case: "endedOrder"; readonly value: Order };
 
 export function isOrder(event: Event): event is Extract<Event, { readonly case: "order" | "endedOrder" }> {

@@ -155,7 +155,7 @@ describe("a subscription", () => {
       { case: "auction", value: create(AuctionEventSchema, { marketId: id(10) }) },
       { case: "marketUpdated", value: market(10) },
       { case: "marketData", value: marketData(10) },
-      { case: "position", value: position(id(10), id(10)) },
+      { case: "position", value: position(id(10), id(10)), entryPriceInAsset: "0" },
       { case: "order", value: order(2, { partyId: id(10).toUpperCase(), marketId: "nothing" }) },
     );
     expect(await bus.next()).toEqual(ids);

@@ -63,7 +63,7 @@ describe("events", () => {
     const bus = subscribe(data.observeEventBus, {});
     open.push(bus);
     await eventually(() => streams.open("event") === 1);
-    happen(orderEvent(7), { case: "position", value: position(id(2), id(1)) }, endBlock);
+    happen(orderEvent(7), { case: "position", value: position(id(2), id(1)), entryPriceInAsset: "0" }, endBlock);
     const { hash } = blockAt(11n);
     const shared = { block: hash.toUpperCase(), version: 1, chainId: "test-chain", txHash: id(0) };
     expect(await bus.events()).toMatchObject([

@@ -103,8 +103,8 @@ describe("streams tell what happens", () => {
     happen(
       { case: "account", value: account(1, { balance: "90" }) },
       { case: "account", value: account(2, { owner: id(3), balance: "110" }) },
-      { case: "position", value: position(id(2), id(1), 6n) },
-      { case: "position", value: position(id(2), id(9), 1n) },
+      { case: "position", value: position(id(2), id(1), 6n), entryPriceInAsset: "0" },
+      { case: "position", value: position(id(2), id(9), 1n), entryPriceInAsset: "0" },
     );
     expect((await accounts.next())?.response.value?.accounts).toMatchObject([{ balance: "90" }]);
     expect((await positions.next())?.response.value?.positions).toMatchObject([{ openVolume: 6n }]);

@@ -43,6 +43,7 @@ const order = (reference: string): Event => ({
 const position = (partyId: string, openVolume: bigint): Event => ({
   case: "position",
   value: create(PositionSchema, { partyId, marketId: id("2"), openVolume }),
+  entryPriceInAsset: "0",
 });
 const deposit = (digit: string): Event => ({
   case: "deposit",

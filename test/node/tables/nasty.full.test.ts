@@ -178,7 +178,7 @@ const events: { readonly [table in Exclude<TableName, "blocks">]: fc.Arbitrary<E
     .map((value) => ({ case: "marginLevels", value: create(MarginLevelsSchema, value) })),
   positions: fc
     .record({ marketId: id, partyId: id, openVolume: int64, realisedPnl: number, positionStatus: code })
-    .map((value) => ({ case: "position", value: create(PositionSchema, value) })),
+    .map((value) => ({ case: "position", value: create(PositionSchema, value), entryPriceInAsset: value.realisedPnl })),
   liquidity_provisions: fc
     .record({
       id,

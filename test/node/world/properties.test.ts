@@ -24,7 +24,7 @@ function eventOf(kind: number, number: number): Event {
     case 2:
       return { case: "account", value: account(number % 3, { balance: String(number) }) };
     case 3:
-      return { case: "position", value: position(id(number % 2), id(1), BigInt(number)) };
+      return { case: "position", value: position(id(number % 2), id(1), BigInt(number)), entryPriceInAsset: "0" };
     case 4:
       return { case: "stopOrder", value: stopOrder(number % 4, { status: 1 + (number % 6) }) };
     case 5:

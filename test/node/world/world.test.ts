@@ -74,7 +74,7 @@ test("every event changes what it is about, and what was read before stays as it
   const events: Event[] = [
     { case: "account", value: account(1, { balance: "7" }) },
     { case: "account", value: account(9) },
-    { case: "position", value: position(id(2), id(1), 5n) },
+    { case: "position", value: position(id(2), id(1), 5n), entryPriceInAsset: "0" },
     { case: "party", value: create(PartySchema, { id: id(2) }) },
     { case: "party", value: create(PartySchema, { id: id(3) }) },
     { case: "stopOrder", value: stopOrder(1, { status: 4 }) },

@@ -169,14 +169,6 @@ const DATABASES: readonly {
   },
 ];
 
-/** The local node also lists positions that its generated history has no rows of, but none of the parties that trade. */
-function assertPositions(rows: readonly (readonly unknown[])[], state: Pick<State, "positions"> | undefined): void {
-  const found = lines(rows.map(([market, party, volume]) => [market, party, units(volume)]));
-  const traded = state?.positions.filter((line) => parties.some((party) => line.startsWith(`${openMarket} ${party}`)));
-  expect(state?.positions).toEqual(expect.arrayContaining(found));
-  expect(found).toEqual(expect.arrayContaining(traded ?? [null]));
-}
-
 it("the node was asked about blocks with orders, trades and positions", async () => {
   expect(states).toHaveLength(BLOCKS / EVERY);
   expect(states.at(-1)?.book.length).toBeGreaterThan(5);
@@ -200,9 +192,12 @@ describe.each(DATABASES)("the views of $database", ({ text, ask }) => {
           ...rest,
         ];
         expect(lines(orders.map(scaled))).toEqual(state.orders);
-        assertPositions(positions, state);
-        const found = lines(balances.map(([party, asset, type, balance]) => [party, asset, type, units(balance)]));
-        expect(state.balances).toEqual(expect.arrayContaining(found));
+        expect(lines(positions.map(([market, party, volume]) => [market, party, units(volume)]))).toEqual(
+          state.positions,
+        );
+        expect(lines(balances.map(([party, asset, type, balance]) => [party, asset, type, units(balance)]))).toEqual(
+          state.balances,
+        );
       }
     }));
 
@@ -225,10 +220,24 @@ describe.each(DATABASES)("the views of $database", ({ text, ask }) => {
       const orders = await query("SELECT id FROM orders_now");
       expect(lines(orders)).toEqual(last?.orders.map((line) => line.slice(0, 64)));
       const positions = await query(`SELECT market_id, party_id, open_volume${text} FROM positions_now`);
-      assertPositions(positions, last);
+      expect(lines(positions.map(([market, party, volume]) => [market, party, units(volume)]))).toEqual(
+        last?.positions,
+      );
       const { marketData } = await client.service(TradingDataService).getLatestMarketData({ marketId: openMarket });
       const interest = await query(`SELECT open_interest${text} FROM open_interest WHERE market_id = '${openMarket}'`);
       expect(interest.map(([volume]) => units(volume))).toEqual([String(marketData?.openInterest)]);
+    }));
+
+  it("show the entry price of a position in the asset's decimals as in the market's, which rounds it", () =>
+    ask(async (query) => {
+      const prices = await query(
+        `SELECT average_entry_price${text}, average_entry_market_price${text} FROM positions_now WHERE open_volume > 0`,
+      );
+      expect(prices.length).toBeGreaterThan(20);
+      for (const [inAsset, inMarket] of prices) {
+        const [, fraction = ""] = String(inMarket).split(".");
+        expect(Math.abs(Number(inAsset) - Number(inMarket))).toBeLessThan(0.51 * 10 ** -fraction.length);
+      }
     }));
 
   it.each([
