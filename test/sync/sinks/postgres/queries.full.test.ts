@@ -19,8 +19,8 @@ const ROWS = Number(process.env["TRADEWIRE_QUERY_ROWS"] ?? 60_000);
 /** Whether plans and times are printed, as they are where the number of rows is given. */
 const PRINTS = process.env["TRADEWIRE_QUERY_ROWS"] !== undefined;
 const LIMIT_MS = 300_000 * Math.ceil(ROWS / 500_000);
-/** The most pages, of 8 kB, of an answer of at most 1000 rows and of the way to them. */
-const MAX_PAGES = 3000;
+/** The most pages, of 8 kB, of an answer and of the way to it: the rows of a party or a market grow with those of the table. */
+const MAX_PAGES = 3000 + ROWS / 200;
 const TABLES: readonly TableName[] = [
   ...(["trades", "orders", "market_data", "balances", "ledger", "positions", "rewards", "blocks"] as const),
 ];
