@@ -176,17 +176,19 @@ function lastRowsUpTo(dialect: ViewDialect, prefix: string, state: State, checks
 function lastRows(dialect: ViewDialect, prefix: string, state: State, among?: (row: string) => string): string {
   const { table, of, order, where = () => "true", few = false } = state;
   const rows = `${prefix}${table}`;
+  const list = (row: string) => order.map((name) => `${row}.${name}`).join(", ");
   if (dialect === "duckdb") {
-    const newest = order.map((name) => `${name} DESC`).join(", ");
-    const last = `SELECT * FROM ${rows} AS o WHERE ${among?.("o") ?? "true"} QUALIFY row_number() OVER (PARTITION BY ${of.map((name) => name.replace(/_hex$/u, "")).join(", ")} ORDER BY ${newest}) = 1`;
-    return `(SELECT * FROM (${last}) AS o WHERE ${where("o")})`;
+    const columns = of.map((name) => name.replace(/_hex$/u, ""));
+    const same = [...columns.map((name) => `n.${name} = o.${name}`), ...(among === undefined ? [] : [among("n")])];
+    // Conditions of a query are applied to the rows first, as in PostgreSQL, which a window would prevent.
+    const last = `(${list("o")}) = (SELECT max((${list("n")})) FROM ${rows} AS n WHERE ${same.join(" AND ")})`;
+    return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...(among === undefined ? [] : [among("o")]), last].join(" AND ")})`;
   }
   if (few && among === undefined) {
     return lastByIndex(prefix, state);
   }
   // Conditions of a query are applied to the rows first, so that an index finds the rows of a party or a market.
   const same = of.map((name) => `${indexedSql(name, "n")} = ${indexedSql(name, "o")}`);
-  const list = (row: string) => order.map((name) => `${row}.${name}`).join(", ");
   const later = [...same, `(${list("n")}) > (${list("o")})`, ...(among === undefined ? [] : [among("n")])];
   return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...(among === undefined ? [] : [among("o")])].join(" AND ")} AND NOT EXISTS (SELECT 1 FROM ${rows} AS n WHERE ${later.join(" AND ")}))`;
 }
