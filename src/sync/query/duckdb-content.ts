@@ -6,10 +6,13 @@ import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
+import { inDuckdb } from "../sinks/duckdb/duckdb-package.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
+import { loadListed } from "../sinks/parquet/listed-files.js";
 import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js";
 import { readFolder } from "../sinks/parquet/parquet-folder.js";
 import type { LedgerEntry } from "../unit.js";
+import { type ListedTable, listedTables } from "../views/listed-records.js";
 import { statementError } from "./duckdb-errors.js";
 import { ATTACHED, type DuckdbContent, prepareSelect } from "./duckdb-query.js";
 import { createNamedViews } from "./named-views.js";
@@ -53,18 +56,31 @@ export async function createModel(connection: DuckDBConnection, sql: string): Pr
   await createNamedViews(connection, sql);
 }
 
+/** The tables that a statement reads, also through views and functions. */
+export interface StatementTables {
+  /** Those of network history. */
+  readonly tables: readonly TableName[];
+  /** Those of what nodes list. */
+  readonly listed: readonly ListedTable[];
+  /** Whether it reads any table that a sync adds to those of network history. */
+  readonly hasAdded: boolean;
+}
+
 /**
- * Returns the tables of network history that a statement reads, also through views and functions. What nodes list is loaded with any table.
+ * Returns the tables that a statement reads.
  *
  * @param connection to a database with all tables and views
  * @throws {@link RequestError} if the statement is wrong, or does more than read
  */
-export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<TableName[]> {
+export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<StatementTables> {
   try {
     (await prepareSelect(connection, sql)).destroySync();
-    const names = connection.getTableNames(sql, false).map((name) => name.toLowerCase());
-    const tables = tableNames.filter((table) => names.includes(table));
-    return tables.length === 0 && names.some((name) => name.startsWith("tradewire_")) ? ["markets"] : tables;
+    const names = new Set(connection.getTableNames(sql, false).map((name) => name.toLowerCase()));
+    return {
+      tables: tableNames.filter((table) => names.has(table)),
+      listed: listedTables.filter((table) => names.has(table)),
+      hasAdded: [...names].some((name) => name.startsWith("tradewire_")),
+    };
   } catch (reason) {
     throw statementError(reason, "the statement");
   }
@@ -96,15 +112,20 @@ export async function folderContent(folder: string, sql: string): Promise<Duckdb
   }
   return {
     name,
-    folders: tableNames.map((table) => layout.table(table)),
+    folders: [...tableNames.map((table) => layout.table(table)), layout.listed],
     async prepare(connection) {
       await createModel(connection, sql);
-      const tables = await tablesOf(connection, sql);
-      const listed = NAMES_LEDGER.test(sql) ? tableNames : tables;
+      const { tables, listed } = await tablesOf(connection, sql);
+      let hasMarkets = false;
       for (const table of listed) {
+        const isThere = await inDuckdb(name, loadListed(connection, layout, table));
+        hasMarkets ||= isThere && table === "tradewire_markets";
+      }
+      for (const table of NAMES_LEDGER.test(sql) ? tableNames : tables) {
         const entries = await manifestOf(layout.manifest(table)).entries();
         await addToLedger(connection, entries);
-        if (entries.length === 0 && tables.includes(table) && isRequired(table, tables)) {
+        const isOptional = !isRequired(table, tables) || (table === "markets" && hasMarkets);
+        if (entries.length === 0 && tables.includes(table) && !isOptional) {
           throw missingTable(name, table, `Load it first: tradewire sync --to ${name} --table ${table}`);
         }
         if (entries.length > 0 && tables.includes(table)) {

@@ -48,7 +48,9 @@ export async function openLoaded(
       name: "the query",
       async prepare(connection) {
         await createModel(connection, sql);
-        tables = await tablesOf(connection, sql);
+        const read = await tablesOf(connection, sql);
+        // What nodes list is loaded with any table.
+        tables = read.tables.length === 0 && read.hasAdded ? ["markets"] : read.tables;
       },
     },
     memoryLimit,
