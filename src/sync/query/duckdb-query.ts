@@ -32,9 +32,10 @@ export interface DuckdbContent {
   /**
    * Creates tables and views. Other files than these can no longer be opened.
    *
+   * @returns the blocks that the tables of the statement lack
    * @throws errors of DuckDB
    */
-  prepare(connection: DuckDBConnection): Promise<void>;
+  prepare(connection: DuckDBConnection): Promise<QueryDatabase["gaps"]>;
 }
 
 /** The name by which statements can name the attached file. */
@@ -76,13 +77,13 @@ export async function openDuckdbQuery(
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
   };
   try {
-    await prepareAndLock(connection, temporary, content);
+    const gaps = await prepareAndLock(connection, temporary, content);
     throwIfAborted(signal);
+    return { gaps, ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
   } catch (reason) {
     await close();
     throw signal.aborted ? new CanceledError({ cause: reason }) : statementError(reason, name);
   }
-  return { ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
 }
 
 async function createTemporaryFolder(): Promise<string> {
@@ -100,7 +101,7 @@ async function prepareAndLock(
   connection: DuckDBConnection,
   temporary: string,
   { file, folders = [], prepare }: DuckdbContent,
-): Promise<void> {
+): Promise<QueryDatabase["gaps"]> {
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
   if (file !== undefined) {
     await connection.run(`ATTACH ${literal(resolve(file))} AS ${ATTACHED} (READ_ONLY)`);
@@ -109,14 +110,15 @@ async function prepareAndLock(
   const allowed = [temporary, ...folders].map((folder) => literal(join(folder, "/")));
   await connection.run(`SET GLOBAL allowed_directories = [${allowed.join(", ")}]`);
   await connection.run("SET GLOBAL enable_external_access = false");
-  await prepare(connection);
+  const gaps = await prepare(connection);
   await connection.run("SET GLOBAL lock_configuration = true");
+  return gaps;
 }
 
 async function reading(
   connection: DuckDBConnection,
   { name, temporary, signal }: { readonly name: string; readonly temporary: string; readonly signal: AbortSignal },
-): Promise<Omit<Required<QueryDatabase>, typeof Symbol.asyncDispose>> {
+): Promise<Omit<Required<QueryDatabase>, "gaps" | typeof Symbol.asyncDispose>> {
   const jsonOf = jsonConverter(await loadDuckdb());
 
   async function running<T>(run: () => Promise<T>): Promise<T> {
