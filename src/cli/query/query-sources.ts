@@ -49,12 +49,14 @@ const [MEMORY_BYTES, CACHE_BYTES] = [2 ** 30, 4 * 2 ** 30];
 
 /** What is queried. */
 export interface OpenedSource extends QuerySource {
-  /** The heading of the blocks that the tables of a statement lack, which no sync has asked nodes for, unless it is a node. */
+  /** The heading of the blocks that the tables of a statement lack. */
   readonly gapsHeading: string;
 }
 
-const UNLOADED_HEADING =
-  "missing blocks, although blocks before or after them are there, so that rows may be missing (load them with `tradewire sync`, or export them to the folder of archives)";
+/** Returns the heading of blocks that no node was asked for. */
+const unloaded = (advice: string) => ({
+  gapsHeading: `missing blocks, although others are loaded, so that rows may be missing (${advice})`,
+});
 
 /**
  * Creates the source of the options. Nothing is opened before the first statement.
@@ -64,10 +66,9 @@ const UNLOADED_HEADING =
 export function openSource(options: SourceOptions, context: CommandContext): OpenedSource {
   const memoryLimit = `${options.memory ?? MEMORY_BYTES}B`;
   const { from, fromEnv, fromArchives, schema } = options;
-  const heading = { gapsHeading: UNLOADED_HEADING };
   if (fromArchives !== undefined) {
     refuse(options, ["from", "fromEnv", "schema", ...NODE_ONLY], "--from-archives");
-    return { ...archivesSource(fromArchives, memoryLimit), ...heading };
+    return { ...archivesSource(fromArchives, memoryLimit), ...unloaded("export them to the folder") };
   }
   if (from === undefined && fromEnv === undefined) {
     refuse(options, ["schema"], "a node");
@@ -83,6 +84,7 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
     context,
     "--from",
   );
+  const heading = unloaded("load them with `tradewire sync`");
   switch (kind) {
     case "duckdb":
       return { ...duckdbSource(place, memoryLimit), ...heading };

@@ -10,6 +10,7 @@ import { onAbort } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import { literal } from "../sinks/duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../sinks/duckdb/duckdb-package.js";
+import { NO_BLOOM_FILTERS } from "../sinks/parquet/parquet-writer.js";
 import { statementError } from "./duckdb-errors.js";
 import { jsonConverter } from "./duckdb-values.js";
 import {
@@ -136,7 +137,7 @@ async function reading(
   async function save(sql: string): Promise<string> {
     const path = join(temporary, "rows.parquet");
     // As a literal, the statement cannot end the COPY, whatever comments it has.
-    const copy = `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`;
+    const copy = `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ${NO_BLOOM_FILTERS})`;
     await running(() => connection.run(copy));
     return path;
   }
