@@ -95,7 +95,7 @@ export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], r
 }
 
 /** The maximum number of gaps that are listed. */
-const MAX_GAPS = 1000;
+export const MAX_GAPS = 1000;
 
 /** Sorts gaps of several tables by blocks, and limits their number. */
 export function oldestGaps(gaps: readonly TableRange[]): readonly TableRange[] {

@@ -230,9 +230,12 @@ export interface Sink extends AsyncDisposable {
    */
   createViews?(signal: AbortSignal): Promise<void>;
   /**
-   * Stores markets, assets or accounts that a node lists, for views: those that are new or have changed. Absent if the sink has no views.
+   * Stores markets, assets or accounts that a node lists, for views: those that are new or have changed. Absent if nobody makes views of
+   * the sink.
+   *
+   * @param rows the rows, in batches; its errors are thrown unchanged
    */
-  storeListed?(table: ListedTable, rows: readonly ListedRow[]): Promise<void>;
+  storeListed?(table: ListedTable, rows: AsyncIterable<readonly ListedRow[]>): Promise<void>;
   /** Counts the rows of the table that came with a unit. */
   countRows(entry: LedgerEntry): Promise<bigint>;
   /**

@@ -55,3 +55,8 @@ export function openingOf(more: Partial<SinkOpening> = {}): SinkOpening {
     ...more,
   };
 }
+
+/** Lists rows in one batch. */
+export async function* batchOf<T>(...rows: readonly T[]): AsyncGenerator<readonly T[]> {
+  yield rows;
+}

@@ -10,6 +10,7 @@ import { jsonFlag, OUTPUT, outputFormat, outputFormats, printReport } from "../o
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { type OpenedSource, openSource, sourceOptions } from "../query/query-sources.js";
 import { amountOptions, forceOption, toOption } from "../shared-options.js";
+import { rangesText } from "../sync/sync-options.js";
 
 const queryOptions = {
   ...sourceOptions,
@@ -98,13 +99,10 @@ async function withDatabase(
   { err }: Pick<CommandContext, "err">,
   use: (database: QueryDatabase) => Promise<void>,
 ): Promise<void> {
-  {
-    await using database = await source.open(sql, signal);
-    await use(database);
-  }
-  const gaps = source.gaps();
-  if (gaps !== "") {
-    err.write(`tradewire: ${gaps}`);
+  await using database = await source.open(sql, signal);
+  await use(database);
+  if (database.gaps.length > 0) {
+    err.write(`tradewire: ${rangesText(source.gapsHeading, database.gaps)}`);
     throw new Reported();
   }
 }

@@ -20,7 +20,7 @@ import type { CommandContext, Streams } from "../output.js";
 import { parseSize } from "../parsers.js";
 import { blockOptions } from "../shared-options.js";
 import { createReporter } from "../sync/reporter.js";
-import { GAPS_HEADING, openClients, rangeOf, rangesText } from "../sync/sync-options.js";
+import { GAPS_HEADING, openClients, rangeOf } from "../sync/sync-options.js";
 import { readTarget, targetOptions } from "../sync/target.js";
 
 /** The options that choose what is queried. */
@@ -47,11 +47,16 @@ export type SourceOptions = OptionValues<typeof sourceOptions>;
 /** The default of `--memory` and of `--cache-size`, in bytes. */
 const [MEMORY_BYTES, CACHE_BYTES] = [2 ** 30, 4 * 2 ** 30];
 
-/** What is queried, and whether it lacked blocks that no node has. */
+/** What is queried. */
 export interface OpenedSource extends QuerySource {
-  /** The gaps of the last statement's tables, as text; empty if there are none. */
-  readonly gaps: () => string;
+  /** The heading of the blocks that the tables of a statement lack. */
+  readonly gapsHeading: string;
 }
+
+/** Returns the heading of blocks that no node was asked for. */
+const unloaded = (advice: string) => ({
+  gapsHeading: `missing blocks, although others are loaded, so that rows may be missing (${advice})`,
+});
 
 /**
  * Creates the source of the options. Nothing is opened before the first statement.
@@ -61,10 +66,9 @@ export interface OpenedSource extends QuerySource {
 export function openSource(options: SourceOptions, context: CommandContext): OpenedSource {
   const memoryLimit = `${options.memory ?? MEMORY_BYTES}B`;
   const { from, fromEnv, fromArchives, schema } = options;
-  const noGaps = { gaps: () => "" };
   if (fromArchives !== undefined) {
     refuse(options, ["from", "fromEnv", "schema", ...NODE_ONLY], "--from-archives");
-    return { ...archivesSource(fromArchives, memoryLimit), ...noGaps };
+    return { ...archivesSource(fromArchives, memoryLimit), ...unloaded("export them to the folder") };
   }
   if (from === undefined && fromEnv === undefined) {
     refuse(options, ["schema"], "a node");
@@ -80,14 +84,15 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
     context,
     "--from",
   );
+  const heading = unloaded("load them with `tradewire sync`");
   switch (kind) {
     case "duckdb":
-      return { ...duckdbSource(place, memoryLimit), ...noGaps };
+      return { ...duckdbSource(place, memoryLimit), ...heading };
     case "parquet":
-      return { ...parquetSource(place, memoryLimit), ...noGaps };
+      return { ...parquetSource(place, memoryLimit), ...heading };
     case "postgres":
       refuse(options, ["memory"], "PostgreSQL");
-      return { ...postgresSource(place, { schema: target.schema, timeoutMs: options.timeout }), ...noGaps };
+      return { ...postgresSource(place, { schema: target.schema, timeoutMs: options.timeout }), ...heading };
   }
 }
 
@@ -103,10 +108,9 @@ function refuse(options: SourceOptions, names: readonly (keyof SourceOptions)[],
 
 function openNode(options: SourceOptions, memoryLimit: string, context: CommandContext): OpenedSource {
   const { notes, environment } = context;
-  let gaps = "";
   return {
+    gapsHeading: `${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`,
     async open(sql, signal) {
-      gaps = "";
       const { range } = rangeOf(options);
       const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
       const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
@@ -122,9 +126,6 @@ function openNode(options: SourceOptions, memoryLimit: string, context: CommandC
             (reporter?.notes ?? notes).write(
               `Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`,
             ),
-          onGaps(found) {
-            gaps = rangesText(`${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`, found);
-          },
         },
       });
       try {
@@ -133,7 +134,6 @@ function openNode(options: SourceOptions, memoryLimit: string, context: CommandC
         reporter?.end();
       }
     },
-    gaps: () => gaps,
     async [Symbol.asyncDispose]() {},
   };
 }

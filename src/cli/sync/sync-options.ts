@@ -1,5 +1,6 @@
 import { RequestError } from "../../base/errors/index.js";
 import type { Client } from "../../index.js";
+import { MAX_GAPS } from "../../sync/coverage.js";
 import {
   type PostgresSink,
   queueStatus,
@@ -181,10 +182,12 @@ const MAX_NAMED = 20;
 export const GAPS_HEADING =
   "Missing blocks that no node has, so that no sync can load them (nodes drop old segments; add a node that has them, or start with --from-block)";
 
+/** Lists ranges of blocks. If there are as many as a comparison lists, there may be more. */
 export function rangesText(heading: string, ranges: readonly TableRange[]): string {
   const lines = ranges
     .slice(0, MAX_NAMED)
     .map(({ table, fromBlock, toBlock }) => `  ${table} of blocks ${fromBlock} to ${toBlock}\n`);
-  const more = ranges.length > MAX_NAMED ? `  and ${grouped(ranges.length - MAX_NAMED)} more\n` : "";
+  const atLeast = ranges.length >= MAX_GAPS ? "at least " : "";
+  const more = ranges.length > MAX_NAMED ? `  and ${atLeast}${grouped(ranges.length - MAX_NAMED)} more\n` : "";
   return ranges.length === 0 ? "" : `${heading}:\n${lines.join("")}${more}`;
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "../../base/errors/code.js";
-import { FileError, RequestError } from "../../base/errors/index.js";
+import { FileError, ProtocolError, RequestError, SinkError } from "../../base/errors/index.js";
 import { fileError, quotedPath } from "../../base/errors/node-errors.js";
 import { sweepTemporary, temporaryName } from "../../base/file/temporary-files.js";
 import { remembered } from "../../base/input/lazy.js";
@@ -42,6 +42,15 @@ export function archivesSource(folder: string, memoryLimit: string): QuerySource
     return join(temporary, "archives.duckdb");
   }
 
+  async function discard(): Promise<void> {
+    const path = temporary;
+    temporary = undefined;
+    loaded.clear();
+    if (path !== undefined) {
+      await rm(path, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
+    }
+  }
+
   async function load(tables: readonly TableName[], signal: AbortSignal): Promise<void> {
     const found = await archives();
     for (const table of tables) {
@@ -55,7 +64,7 @@ export function archivesSource(folder: string, memoryLimit: string): QuerySource
     await sink.open({ chainId, tables: missing, unknownColumns: "add", onUnknown: () => undefined, signal });
     for (const table of missing) {
       for (const archive of found.filter((each) => each.table === table)) {
-        await loadArchive(archive, sink, signal);
+        await inArchive(archive.path, loadArchive(archive, sink, signal));
       }
       loaded.add(table);
     }
@@ -64,14 +73,15 @@ export function archivesSource(folder: string, memoryLimit: string): QuerySource
   return {
     open: (sql, signal) =>
       openLoaded(sql, { memoryLimit, signal }, async (tables, open) => {
-        await load(tables, signal);
+        try {
+          await load(tables, signal);
+        } catch (reason) {
+          await discard(); // It may have some of the archives of a table.
+          throw reason;
+        }
         return await open(await databasePath());
       }),
-    async [Symbol.asyncDispose]() {
-      if (temporary !== undefined) {
-        await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
-      }
-    },
+    [Symbol.asyncDispose]: discard,
   };
 }
 
@@ -90,15 +100,7 @@ async function listArchives(folder: string): Promise<readonly Archive[]> {
   const found: Archive[] = [];
   for (const name of names.filter((each) => each.toLowerCase().endsWith(".zip")).sort()) {
     const path = join(folder, name);
-    for await (const { chainId, table } of openArchive(path).files()) {
-      if (chainId === undefined || table === undefined) {
-        throw new RequestError(`${quotedPath(path)} is not an archive of network history, by the names of its files`, {
-          advice: "Move it to another folder.",
-        });
-      }
-      found.push({ path, chainId, table });
-      break;
-    }
+    found.push(await inArchive(path, readFirst(path)));
   }
   const [first] = found;
   if (first === undefined) {
@@ -115,6 +117,31 @@ async function listArchives(folder: string): Promise<readonly Archive[]> {
     );
   }
   return found;
+}
+
+async function readFirst(path: string): Promise<Archive> {
+  for await (const { chainId, table } of openArchive(path).files()) {
+    if (chainId !== undefined && table !== undefined) {
+      return { path, chainId, table };
+    }
+    break;
+  }
+  throw new RequestError(`${quotedPath(path)} is not an archive of network history, by the names of its files`, {
+    advice: "Move it to another folder.",
+  });
+}
+
+/** Awaits an operation on an archive, and names the archive in errors of its content. */
+async function inArchive<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (reason) {
+    if (reason instanceof ProtocolError || (reason instanceof SinkError && reason.code === Code.DataLoss)) {
+      const { headline, advice, notes, code, errorCode } = reason;
+      throw new ProtocolError(`${quotedPath(path)}: ${headline}`, { code, advice, notes, errorCode, cause: reason });
+    }
+    throw reason;
+  }
 }
 
 async function loadArchive({ path, table }: Archive, sink: Sink, signal: AbortSignal): Promise<void> {

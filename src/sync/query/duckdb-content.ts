@@ -1,17 +1,13 @@
-import { resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { Code } from "../../base/errors/code.js";
-import { RequestError, SinkError } from "../../base/errors/index.js";
+import { RequestError } from "../../base/errors/index.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
-import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
-import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js";
-import { readFolder } from "../sinks/parquet/parquet-folder.js";
-import type { LedgerEntry } from "../unit.js";
+import { type ListedTable, listedTables } from "../views/listed-records.js";
 import { statementError } from "./duckdb-errors.js";
 import { ATTACHED, type DuckdbContent, prepareSelect } from "./duckdb-query.js";
+import { ledgerGaps } from "./ledger-gaps.js";
 import { createNamedViews } from "./named-views.js";
 
 /**
@@ -29,13 +25,15 @@ export function fileContent(path: string, sql: string): DuckdbContent {
       const tables = found.getRows().map(([name]) => String(name));
       if (!tables.includes("tradewire_ledger")) {
         await connection.run(`USE ${ATTACHED}`); // It is the file of someone else.
-        return;
+        return [];
       }
       for (const table of tables.map(identifier)) {
         await connection.run(`CREATE VIEW ${table} AS FROM ${ATTACHED}.main.${table}`);
       }
       await createNamedViews(connection, sql);
       await connection.run(`SET search_path = 'memory.main,${ATTACHED}.main'`);
+      const read = await tablesOf(connection, sql);
+      return await ledgerGaps(connection, read.tables, tables.includes("tradewire_tables"));
     },
   };
 }
@@ -53,18 +51,31 @@ export async function createModel(connection: DuckDBConnection, sql: string): Pr
   await createNamedViews(connection, sql);
 }
 
+/** The tables that a statement reads, also through views and functions. */
+export interface StatementTables {
+  /** Those of network history. */
+  readonly tables: readonly TableName[];
+  /** Those of what nodes list. */
+  readonly listed: readonly ListedTable[];
+  /** Whether it reads any table that a sync adds to those of network history. */
+  readonly hasAdded: boolean;
+}
+
 /**
- * Returns the tables of network history that a statement reads, also through views and functions. What nodes list is loaded with any table.
+ * Returns the tables that a statement reads.
  *
  * @param connection to a database with all tables and views
  * @throws {@link RequestError} if the statement is wrong, or does more than read
  */
-export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<TableName[]> {
+export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<StatementTables> {
   try {
     (await prepareSelect(connection, sql)).destroySync();
-    const names = connection.getTableNames(sql, false).map((name) => name.toLowerCase());
-    const tables = tableNames.filter((table) => names.includes(table));
-    return tables.length === 0 && names.some((name) => name.startsWith("tradewire_")) ? ["markets"] : tables;
+    const names = new Set(connection.getTableNames(sql, false).map((name) => name.toLowerCase()));
+    return {
+      tables: tableNames.filter((table) => names.has(table)),
+      listed: listedTables.filter((table) => names.has(table)),
+      hasAdded: [...names].some((name) => name.startsWith("tradewire_")),
+    };
   } catch (reason) {
     throw statementError(reason, "the statement");
   }
@@ -78,70 +89,4 @@ export function isRequired(table: TableName, tables: readonly TableName[]): bool
 /** Creates the error of a table that a statement reads, and that what is queried does not have. */
 export function missingTable(name: string, table: TableName, advice: string): RequestError {
   return new RequestError(`${name} has no rows of the table ${table}, which the statement reads`, { advice });
-}
-
-/**
- * Returns the content of a folder of Parquet files for a statement: views over the files of its tables.
- *
- * @throws {@link SinkError} if it is not the folder of a sync
- */
-export async function folderContent(folder: string, sql: string): Promise<DuckdbContent> {
-  const name = `parquet:${folder}`;
-  const { layout, chainId } = await readFolder(resolve(folder), name);
-  if (chainId === undefined) {
-    throw new SinkError(`${name} is not a folder of Parquet files that a sync has written`, {
-      code: Code.NotFound,
-      advice: "Check the path: the folder contains `data` and `_tradewire`.",
-    });
-  }
-  return {
-    name,
-    folders: tableNames.map((table) => layout.table(table)),
-    async prepare(connection) {
-      await createModel(connection, sql);
-      const tables = await tablesOf(connection, sql);
-      const listed = NAMES_LEDGER.test(sql) ? tableNames : tables;
-      for (const table of listed) {
-        const entries = await manifestOf(layout.manifest(table)).entries();
-        await addToLedger(connection, entries);
-        if (entries.length === 0 && tables.includes(table) && isRequired(table, tables)) {
-          throw missingTable(name, table, `Load it first: tradewire sync --to ${name} --table ${table}`);
-        }
-        if (entries.length > 0 && tables.includes(table)) {
-          // The views were created over the empty table, which takes much less time than over many files.
-          const files = fileLiteral(layout.table(table)).replace(/'$/u, "/**/*.parquet'");
-          await connection.run(`DROP TABLE ${table}`);
-          await connection.run(
-            `CREATE VIEW ${table} AS FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
-          );
-        }
-      }
-    },
-  };
-}
-
-/** Statements about the blocks that are loaded, which name no table. */
-const NAMES_LEDGER = /\b(?:loaded_blocks|tradewire_ledger)\b/iu;
-
-const ENTRY: { readonly [name in keyof EntryJson]: string } = {
-  chain_id: "VARCHAR",
-  table: "VARCHAR",
-  from_block: "BIGINT",
-  to_block: "BIGINT",
-  segment_id: "VARCHAR",
-  previous_segment_id: "VARCHAR",
-  schema_version: "BIGINT",
-  rows: "BIGINT",
-  bytes: "BIGINT",
-  sha256: "VARCHAR",
-  loaded_at: "TIMESTAMPTZ",
-};
-
-async function addToLedger(connection: DuckDBConnection, entries: readonly LedgerEntry[]): Promise<void> {
-  const values = Object.keys(ENTRY).map((name) => `r.${identifier(name)}`);
-  const type = JSON.stringify([ENTRY]);
-  await connection.run(
-    `INSERT INTO tradewire_ledger SELECT ${values.join(", ")} FROM (SELECT unnest(from_json($1, ${literal(type)})) AS r)`,
-    [JSON.stringify(entries.map(toJson))],
-  );
 }

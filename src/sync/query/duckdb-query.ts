@@ -10,6 +10,7 @@ import { onAbort } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import { literal } from "../sinks/duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../sinks/duckdb/duckdb-package.js";
+import { NO_BLOOM_FILTERS } from "../sinks/parquet/parquet-writer.js";
 import { statementError } from "./duckdb-errors.js";
 import { jsonConverter } from "./duckdb-values.js";
 import {
@@ -32,9 +33,10 @@ export interface DuckdbContent {
   /**
    * Creates tables and views. Other files than these can no longer be opened.
    *
+   * @returns the blocks that the tables of the statement lack
    * @throws errors of DuckDB
    */
-  prepare(connection: DuckDBConnection): Promise<void>;
+  prepare(connection: DuckDBConnection): Promise<QueryDatabase["gaps"]>;
 }
 
 /** The name by which statements can name the attached file. */
@@ -76,13 +78,13 @@ export async function openDuckdbQuery(
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined); // The next query removes it.
   };
   try {
-    await prepareAndLock(connection, temporary, content);
+    const gaps = await prepareAndLock(connection, temporary, content);
     throwIfAborted(signal);
+    return { gaps, ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
   } catch (reason) {
     await close();
     throw signal.aborted ? new CanceledError({ cause: reason }) : statementError(reason, name);
   }
-  return { ...(await reading(connection, { name, temporary, signal })), [Symbol.asyncDispose]: close };
 }
 
 async function createTemporaryFolder(): Promise<string> {
@@ -100,7 +102,7 @@ async function prepareAndLock(
   connection: DuckDBConnection,
   temporary: string,
   { file, folders = [], prepare }: DuckdbContent,
-): Promise<void> {
+): Promise<QueryDatabase["gaps"]> {
   await connection.run("SET GLOBAL TimeZone = 'UTC'");
   if (file !== undefined) {
     await connection.run(`ATTACH ${literal(resolve(file))} AS ${ATTACHED} (READ_ONLY)`);
@@ -109,14 +111,15 @@ async function prepareAndLock(
   const allowed = [temporary, ...folders].map((folder) => literal(join(folder, "/")));
   await connection.run(`SET GLOBAL allowed_directories = [${allowed.join(", ")}]`);
   await connection.run("SET GLOBAL enable_external_access = false");
-  await prepare(connection);
+  const gaps = await prepare(connection);
   await connection.run("SET GLOBAL lock_configuration = true");
+  return gaps;
 }
 
 async function reading(
   connection: DuckDBConnection,
   { name, temporary, signal }: { readonly name: string; readonly temporary: string; readonly signal: AbortSignal },
-): Promise<Omit<Required<QueryDatabase>, typeof Symbol.asyncDispose>> {
+): Promise<Omit<Required<QueryDatabase>, "gaps" | typeof Symbol.asyncDispose>> {
   const jsonOf = jsonConverter(await loadDuckdb());
 
   async function running<T>(run: () => Promise<T>): Promise<T> {
@@ -134,7 +137,7 @@ async function reading(
   async function save(sql: string): Promise<string> {
     const path = join(temporary, "rows.parquet");
     // As a literal, the statement cannot end the COPY, whatever comments it has.
-    const copy = `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd)`;
+    const copy = `COPY (FROM query(${literal(sql)})) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ${NO_BLOOM_FILTERS})`;
     await running(() => connection.run(copy));
     return path;
   }

@@ -1,8 +1,9 @@
 import { stat } from "node:fs/promises";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
 import type { TableName } from "../../data/schema/table-names.js";
-import { createModel, fileContent, folderContent, tablesOf } from "./duckdb-content.js";
+import { createModel, fileContent, tablesOf } from "./duckdb-content.js";
 import { openDuckdbQuery } from "./duckdb-query.js";
+import { folderContent } from "./parquet-content.js";
 import type { QueryDatabase, QuerySource } from "./query-database.js";
 
 /** Returns the source of a DuckDB file. It is open only while a statement runs, so that a sync can write to it in between. */
@@ -48,7 +49,10 @@ export async function openLoaded(
       name: "the query",
       async prepare(connection) {
         await createModel(connection, sql);
-        tables = await tablesOf(connection, sql);
+        const read = await tablesOf(connection, sql);
+        // What nodes list is loaded with any table.
+        tables = read.tables.length === 0 && read.hasAdded ? ["markets"] : read.tables;
+        return [];
       },
     },
     memoryLimit,

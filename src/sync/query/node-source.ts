@@ -30,8 +30,6 @@ export interface NodeSourceOptions {
   readonly hooks: SyncHooks & {
     /** Called when another process uses the cached history. */
     readonly onWait: (pid: number | undefined) => void;
-    /** Called with the blocks that no node has, after a statement's tables were loaded. */
-    readonly onGaps: (gaps: readonly TableRange[]) => void;
   };
 }
 
@@ -65,8 +63,8 @@ export function nodeSource(clients: readonly SyncClient[], options: NodeSourceOp
         try {
           let database = await openComplete(file, { history, tables, range }, open, signal);
           if (database === undefined) {
-            hooks.onGaps(await load(clients, file, tables, { ...options, signal }));
-            database = await open(file.path);
+            const gaps = await load(clients, file, tables, { ...options, signal });
+            database = { ...(await open(file.path)), gaps };
           }
           await file.markUsed(cacheBytes);
           return withFile(database, file);

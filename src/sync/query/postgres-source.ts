@@ -70,6 +70,7 @@ async function openPostgres(target: Target, timeoutMs: number, signal: AbortSign
     throw reason;
   }
   return {
+    gaps: [],
     async query(sql) {
       assertStatement(sql);
       await running(() => extended(client, `${DECLARE}${sql}`), sql);

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { RequestError } from "../../base/errors/index.js";
+import type { TableRange } from "../sink.js";
 
 /**
  * The rows of a statement. Values are those of JSON: numbers of 64 bits and more, decimals and identifiers are text, as in Protobuf
@@ -14,6 +15,11 @@ export interface QueryRows {
 
 /** A database that a statement reads, and cannot change. */
 export interface QueryDatabase extends AsyncDisposable {
+  /**
+   * The blocks that the tables of the statement lack although blocks before or after them are loaded, or were asked for. At most 1000, the
+   * oldest first. None of PostgreSQL, where it is not known which tables a statement reads.
+   */
+  readonly gaps: readonly TableRange[];
   /**
    * Runs a statement.
    *

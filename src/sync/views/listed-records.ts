@@ -9,8 +9,11 @@ import type { TableName } from "../../data/schema/table-names.js";
 /** A row of a table of what nodes list, by its columns. Identifiers are hex digits. */
 export type ListedRow = Readonly<Record<string, string | number | null>>;
 
+/** The names of the tables of what nodes list, in the order in which they are stored. */
+export const listedTables = ["tradewire_markets", "tradewire_assets", "tradewire_accounts"] as const;
+
 /** The tables of what nodes list. */
-export type ListedTable = "tradewire_markets" | "tradewire_assets" | "tradewire_accounts";
+export type ListedTable = (typeof listedTables)[number];
 
 /** What a node lists, by the tables that hold it, in batches. */
 export type ListedRecords = Readonly<Record<ListedTable, AsyncIterable<readonly ListedRow[]>>>;

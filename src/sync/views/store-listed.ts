@@ -8,14 +8,12 @@ import type { TableName } from "../../data/schema/table-names.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import type { Sink } from "../sink.js";
 import type { SyncClient } from "../sync-options.js";
-import { type ListedTable, listedRecords } from "./listed-records.js";
+import { listedRecords, listedTables } from "./listed-records.js";
 
 /** The shortest time between the starts of two listings, and the longest time that one may take, in milliseconds. */
 const EVERY_MS = 600_000;
 
-const TABLES: readonly ListedTable[] = ["tradewire_markets", "tradewire_assets", "tradewire_accounts"];
-
-/** Stores in a sink with views what nodes list, while units are loaded. */
+/** Stores in a sink what nodes list, for its views, while units are loaded. */
 export interface ListedStore extends AsyncDisposable {
   /** Starts a listing, unless one was started in the last ten minutes. */
   start(): void;
@@ -65,10 +63,8 @@ export function createListedStore(
 
   async function store(records: ReferencedRecords): Promise<void> {
     const listed = await listedRecords(records, tables);
-    for (const table of TABLES) {
-      for await (const rows of listed[table]) {
-        await sink.storeListed?.(table, rows);
-      }
+    for (const table of listedTables) {
+      await sink.storeListed?.(table, listed[table]);
     }
   }
 

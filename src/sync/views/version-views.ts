@@ -51,7 +51,42 @@ export function listedTablesSql(dialect: ViewDialect, prefix: string): string[] 
   });
 }
 
+/** The types of DuckDB in which JSON has the values. Identifiers are hex digits. */
 const JSON_TYPES = { id: "VARCHAR", time: "VARCHAR", text: "VARCHAR", integer: "INTEGER" } as const;
+
+/** Returns the columns of the JSON of a table of what nodes list, each with its type in DuckDB. */
+export function listedJsonTypes(table: ListedTable): Readonly<Record<string, string>> {
+  return Object.fromEntries(LISTED_TABLES[table].map(([name, type]) => [name, JSON_TYPES[type]]));
+}
+
+/** Returns the columns of a table of what nodes list, in its types, from a relation `r` of JSON. */
+export function listedValues(dialect: ViewDialect, table: ListedTable, time = "r.valid_from"): string {
+  const values = LISTED_TABLES[table].map(([name, type]) => {
+    const bytes = dialect === "duckdb" ? `unhex(r.${name})` : `decode(r.${name}, 'hex')`;
+    const value = type === "id" ? bytes : type === "time" ? `CAST(${time} AS timestamptz)` : `r.${name}`;
+    return `${value} AS ${name}`;
+  });
+  return values.join(", ");
+}
+
+/**
+ * Returns the query of the rows of a relation that a table of what nodes list lacks, because the last version of the same object in the
+ * table is another one, or there is none.
+ */
+export function newVersionsSql(table: ListedTable, rows: string, known: string): string {
+  const columns = LISTED_TABLES[table];
+  const [[id]] = columns;
+  const newest = columns.some(([, type]) => type === "time")
+    ? ` AND l.valid_from = (SELECT max(v.valid_from) FROM ${known} AS v WHERE v.${id} = n.${id})`
+    : "";
+  // IS NOT DISTINCT FROM cannot use an index.
+  const same = columns
+    .filter(([, type]) => type !== "time")
+    .map(([name]) => `l.${name} ${name === id ? "=" : "IS NOT DISTINCT FROM"} n.${name}`)
+    .join(" AND ");
+  return `SELECT ${columns.map(([name]) => `n.${name}`).join(", ")} FROM ${rows} AS n
+WHERE n.${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${known} AS l WHERE ${same}${newest})`;
+}
 
 /**
  * Returns the statement, and the values of its parameters, that adds rows to a table of what nodes list, unless the last version of the
@@ -64,29 +99,15 @@ export function storeListedSql(
   listed: readonly ListedRow[],
 ): { readonly sql: string; readonly values: string[] } {
   const columns = LISTED_TABLES[table];
-  const [[id]] = columns;
-  const names = columns.map(([name]) => name);
-  const hasTime = names.some((name) => name === "valid_from");
-  const values = columns.map(([name, type]) => {
-    const bytes = dialect === "duckdb" ? `unhex(r.${name})` : `decode(r.${name}, 'hex')`;
-    const value = type === "id" ? bytes : type === "time" ? "CAST($2 AS timestamptz)" : `r.${name}`;
-    return `${value} AS ${name}`;
-  });
   const fields = columns.filter(([, type]) => type !== "time");
+  const hasTime = fields.length < columns.length;
   const rows =
     dialect === "duckdb"
       ? `(SELECT unnest(from_json($1, '[{${fields.map(([name, type]) => `"${name}":"${JSON_TYPES[type]}"`).join(",")}}]')) AS r)`
       : `jsonb_to_recordset(CAST($1 AS jsonb)) AS r(${fields.map(([name, type]) => `${name} ${type === "integer" ? "int4" : "text"}`).join(", ")})`;
-  const newest = hasTime
-    ? ` AND l.valid_from = (SELECT max(v.valid_from) FROM ${prefix}${table} AS v WHERE v.${id} = n.${id})`
-    : "";
-  // IS NOT DISTINCT FROM cannot use an index.
-  const same = fields
-    .map(([name]) => `l.${name} ${name === id ? "=" : "IS NOT DISTINCT FROM"} n.${name}`)
-    .join(" AND ");
-  const sql = `INSERT INTO ${prefix}${table} (${names.join(", ")})
-SELECT ${names.map((name) => `n.${name}`).join(", ")} FROM (SELECT ${values.join(", ")} FROM ${rows}) AS n
-WHERE n.${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${prefix}${table} AS l WHERE ${same}${newest})
+  const typed = `(SELECT ${listedValues(dialect, table, "$2")} FROM ${rows})`;
+  const sql = `INSERT INTO ${prefix}${table} (${columns.map(([name]) => name).join(", ")})
+${newVersionsSql(table, typed, `${prefix}${table}`)}
 ON CONFLICT DO NOTHING`;
   return { sql, values: [JSON.stringify(listed), ...(hasTime ? [new Date(unixMs()).toISOString()] : [])] };
 }

@@ -3,6 +3,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { duckdbSink } from "tradewire/sync";
+import { batchOf } from "../../support/units.js";
 import {
   ask,
   columnsOf,
@@ -129,16 +130,18 @@ it("one number that is too large to be added up leaves the sums of other markets
     await sink.load(unitAt("trades", 1), fetchOf(columnsOf("trades"), rows), plainly());
     await sink.storeListed?.(
       "tradewire_markets",
-      ["aa", "bb"].map((id) => ({
-        market_id: id,
-        code: id,
-        name: id,
-        price_decimals: 1,
-        size_decimals: 2,
-        asset_id: "cc",
-      })),
+      batchOf(
+        ...["aa", "bb"].map((id) => ({
+          market_id: id,
+          code: id,
+          name: id,
+          price_decimals: 1,
+          size_decimals: 2,
+          asset_id: "cc",
+        })),
+      ),
     );
-    await sink.storeListed?.("tradewire_assets", [{ asset_id: "cc", code: "C", name: "C", decimals: 1 }]);
+    await sink.storeListed?.("tradewire_assets", batchOf({ asset_id: "cc", code: "C", name: "C", decimals: 1 }));
     await sink.close();
     const candles = "SELECT market, high_text, volume_text, notional_text, trades FROM candles_1m ORDER BY market";
     expect(await ask(candles, path)).toEqual([
@@ -168,7 +171,7 @@ it("functions of a block fail over an empty table, too, and the book fails witho
       size_decimals: 2,
       asset_id: "cc",
     });
-    await sink.storeListed?.("tradewire_markets", [twin("aa"), twin("bb")]);
+    await sink.storeListed?.("tradewire_markets", batchOf(twin("aa"), twin("bb")));
     await sink.close();
     expect(await ask("FROM book_at('bb', 1)", path)).toEqual([]);
     await expect(ask("FROM book_at('TWIN', 1)", path)).rejects.toThrow(

@@ -21,8 +21,10 @@ function listingSink(createViews: Sink["createViews"] = async () => undefined) {
   const sink: Sink = {
     ...jsonLinesSink(syncing.folder),
     createViews,
-    async storeListed(table, rows) {
-      stored.push(...rows.map(({ code }) => `${table} ${String(code)}`));
+    async storeListed(table, batches) {
+      for await (const rows of batches) {
+        stored.push(...rows.map(({ code }) => `${table} ${String(code)}`));
+      }
     },
   };
   return { sink, stored };

@@ -49,6 +49,11 @@ const DAMAGED =
  */
 const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[] = [
   [/^Invalid Input Error: Cannot execute statement/u, Code.PermissionDenied, PERMISSIONS],
+  [
+    /^Invalid Input Error: (?:Malformed JSON|JSON transform error) in file/u,
+    Code.DataLoss,
+    "The file is damaged. Delete it: the next sync stores what a node lists again.",
+  ],
   [/^Invalid Input Error: (?:No magic bytes|File '[^']*' too small to be a Parquet)/u, Code.DataLoss, DAMAGED],
   [
     /^(?:Conversion|Invalid Input|Constraint) Error/u,

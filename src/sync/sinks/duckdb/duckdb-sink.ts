@@ -168,10 +168,12 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     },
     ...(views === "all" && {
       createViews: (signal) => database().write("creating the views", createViews, signal),
-      async storeListed(table, rows) {
-        const { sql, values } = storeListedSql("duckdb", "", table, rows);
-        const store = (connection: DuckDBConnection) => connection.run(sql, values);
-        await database().append("storing what a node lists", 0n, store);
+      async storeListed(table, batches) {
+        for await (const rows of batches) {
+          const { sql, values } = storeListedSql("duckdb", "", table, rows);
+          const store = (connection: DuckDBConnection) => connection.run(sql, values);
+          await database().append("storing what a node lists", 0n, store);
+        }
       },
     }),
     async countRows(entry) {

@@ -34,6 +34,8 @@ export interface FolderLayout {
   readonly asked: string;
   /** The file with the marks of the history. */
   readonly marks: string;
+  /** The folder with a file for each table of what nodes list. */
+  readonly listed: string;
   /** The ledger of a table. */
   manifest(table: TableName): string;
   table(table: TableName): string;
@@ -60,6 +62,7 @@ export function layoutOf(folder: string, format: number = FORMAT): FolderLayout 
     ledger,
     asked: join(own, "tables"),
     marks: join(own, "history.json"),
+    listed: join(own, "listed"),
     manifest: (table) => join(ledger, `${table}.jsonl`),
     table: tableFolder,
     folder: folderOf,
@@ -189,30 +192,38 @@ export async function readAsked(folder: string): Promise<Map<TableName, bigint>>
 
 const marksJson = v.array(jsonObject({ to_block: wholeNumber, segment_id: v.string() }));
 
-/** The time between attempts to get the lock of the marks, in milliseconds. It is held for two operations on a file. */
-const MARKS_LOCK_MS = 20;
+/** The time between attempts to get the lock of a file, in milliseconds. It is held while one is read and written. */
+const LOCK_MS = 20;
 
-/** Changes the marks of the history while no other sync does so. */
-export async function changeMarks(
-  { marks: path, pending }: FolderLayout,
-  next: Parameters<NonNullable<Sink["markHistory"]>>[0],
-): Promise<void> {
-  const lockPath = join(pending, "history.lock");
+/** Runs an action while no other sync does the same. */
+export async function withLock<T>({ pending }: FolderLayout, name: string, action: () => Promise<T>): Promise<T> {
+  const lockPath = join(pending, `${name}.lock`);
   let lock = await onPath(lockPath, takeLock(lockPath));
   while (!lock.held) {
-    await wait(MARKS_LOCK_MS);
+    await wait(LOCK_MS);
     lock = await onPath(lockPath, takeLock(lockPath));
   }
   try {
+    return await action();
+  } finally {
+    await onPath(lockPath, Promise.resolve(lock[Symbol.asyncDispose]()));
+  }
+}
+
+/** Changes the marks of the history while no other sync does so. */
+export async function changeMarks(
+  layout: FolderLayout,
+  next: Parameters<NonNullable<Sink["markHistory"]>>[0],
+): Promise<void> {
+  const { marks: path } = layout;
+  await withLock(layout, "history", async () => {
     const known = v.parse(marksJson, JSON.parse((await readIfExists(path)) ?? "[]"));
     const marks = next(known.map((mark) => ({ toBlock: BigInt(mark.to_block), segmentId: mark.segment_id })));
     if (marks !== undefined) {
       const json = marks.map(({ toBlock, segmentId }) => ({ to_block: Number(toBlock), segment_id: segmentId }));
       await writeFileAtomically(path, `${JSON.stringify(json)}\n`, "replace");
     }
-  } finally {
-    await onPath(lockPath, Promise.resolve(lock[Symbol.asyncDispose]()));
-  }
+  });
 }
 
 function readIfExists(path: string): Promise<string | undefined> {

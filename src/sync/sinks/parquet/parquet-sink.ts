@@ -10,6 +10,7 @@ import { notOpenError } from "../duckdb/duckdb-file.js";
 import { loadDuckdb } from "../duckdb/duckdb-package.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf, unitClaimedError } from "../duckdb/duckdb-tables.js";
+import { storeListed } from "./listed-files.js";
 import { type Manifest, manifestOf } from "./manifest.js";
 import { changeMarks, createFolder, type FolderLayout, readAsked, readFolder } from "./parquet-folder.js";
 import { compareUnit, countUnit, engineIn, type WriterContext, writeUnit } from "./parquet-writer.js";
@@ -147,6 +148,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
         await claim.release();
       }
     },
+    storeListed: (table, batches) => storeListed(opened(), table, batches),
     async countRows(entry) {
       return await unlessChanged(entry, countUnit(opened(), entry), (rows) => rows === entry.rows);
     },

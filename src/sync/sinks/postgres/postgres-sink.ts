@@ -246,10 +246,12 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           createViews(client, { ...place, number });
         await inTransaction("creating the views", create, undefined, signal);
       },
-      async storeListed(table, rows) {
-        const { sql, values } = storeListedSql("postgres", `${within}.`, table, rows);
-        const store = (client: PoolClient) => client.query(sql, values);
-        await inTransaction("storing what a node lists", store, undefined);
+      async storeListed(table, batches) {
+        for await (const rows of batches) {
+          const { sql, values } = storeListedSql("postgres", `${within}.`, table, rows);
+          const store = (client: PoolClient) => client.query(sql, values);
+          await inTransaction("storing what a node lists", store, undefined);
+        }
       },
     }),
 

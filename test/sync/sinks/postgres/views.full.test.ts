@@ -7,7 +7,7 @@ import { tableSchema } from "tradewire";
 import { type PostgresSinkOptions, postgresSink, type SinkOpening, type SyncEvent, syncHistory } from "tradewire/sync";
 import { listingClient, segments } from "../../../support/made-history.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
-import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
+import { batchOf, blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 import { withClient } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -195,7 +195,7 @@ it("functions of a block fail over an empty table, too, and the book fails witho
     size_decimals: 2,
     asset_id: "cc",
   });
-  await sink.storeListed?.("tradewire_markets", [twin("aa"), twin("bb")]);
+  await sink.storeListed?.("tradewire_markets", batchOf(twin("aa"), twin("bb")));
   const header = tableSchema("orders", 116).columns.map(({ name }) => name);
   await sink.load(unitOf("orders", 1, 10), fetchOf(`${header.join(",")}\n`), { replace: false, signal });
   await withClient(url, async (client) => {

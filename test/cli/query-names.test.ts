@@ -1,0 +1,90 @@
+// Slow, and worth it: a node is synced into a DuckDB file and a folder of Parquet files, and both are asked the same.
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { run } from "../support/command.js";
+import { ask } from "../sync/sinks/support/units.js";
+
+const TABLES = ["trades", "orders", "balances", "positions", "ledger", "blocks"];
+
+let node: Devnode;
+let folder: string;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 3, blocksPerSegment: 10, blockMs: 0, activity: 1 });
+  folder = await mkdtemp(join(tmpdir(), "tradewire-names-"));
+  for (const to of ["duckdb:history.duckdb", "parquet:history"]) {
+    expect(await sync(to)).toMatchObject({ code: 0 });
+  }
+});
+afterAll(async () => {
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+
+const tradewire = (...args: string[]) => run(args, { cwd: folder });
+const sync = (to: string) => tradewire("sync", "--grpc-url", node.grpcUrl, "--to", to, "--table", TABLES.join(","));
+const query = (from: string, sql: string) => tradewire("query", "--from", from, "-o", "csv", sql);
+
+it.each([
+  ["SELECT party, asset, account_type, market, balance_text FROM balances_now", /^[0-9a-f]{64},\w+,ACCOUNT_TYPE_/mu],
+  ["SELECT from_party, from_account_type, to_party, to_account_type, asset, quantity_text FROM ledger_v", /ACCOUNT_/u],
+  ["SELECT start, market, open_text, volume_text FROM candles_1h", /^2[^,]+,M0,\d+\.\d+,/mu],
+  ["SELECT id, market, side, price_text, size_text, status FROM orders_v", /^[0-9a-f]{64},M\d+,SIDE_/mu],
+  ["SELECT party_id, market, open_volume_text FROM positions_at(30)", /^[0-9a-f]{64},M\d+,/mu],
+  ["FROM book_at('M0', 30)", /^M0,/mu],
+  ["SELECT id, code, name, decimals, quantum FROM assets", /^[0-9a-f]{64},USDC,USD Coin,6,/mu],
+  ["SELECT market_id, code, price_decimals, tick_size, asset_id FROM market_versions", /^[0-9a-f]{64},M0,/mu],
+])("a folder has the names that a DuckDB file has: %s", async (select, row) => {
+  const sql = `SELECT * FROM (${select.replace(/^FROM/u, "SELECT * FROM")}) ORDER BY ALL`;
+  const [duckdb, parquet] = [await query("duckdb:history.duckdb", sql), await query("parquet:history", sql)];
+  expect(duckdb).toMatchObject({ code: 0, out: expect.stringMatching(row), err: "" });
+  expect(parquet).toEqual(duckdb);
+});
+
+it("readers without tradewire can join what nodes list", async () => {
+  const sql = `SELECT DISTINCT m.code FROM '${folder}/history/data/table=trades/**/*.parquet' AS t
+    JOIN '${folder}/history/_tradewire/listed/tradewire_markets.jsonl' AS m ON t.market_id = unhex(m.market_id) ORDER BY ALL`;
+  const { out } = await query("duckdb:history.duckdb", "SELECT DISTINCT market FROM trades_v ORDER BY ALL");
+  expect((await ask(sql)).flat()).toEqual(out.trimEnd().split("\n").slice(1));
+});
+
+it("all rows of an identifier are found, also in files with Bloom filters, as earlier releases wrote them", async () => {
+  const file = join(folder, "history/data/table=orders/from=0000000021/0000000021-0000000030.parquet");
+  const [[id, rows] = []] = await ask(
+    `SELECT lower(hex(market_id)), count(*) FROM '${file}' GROUP BY ALL ORDER BY 2 DESC`,
+  );
+  const where = `WHERE market_id = unhex('${String(id)}')`;
+  expect(await ask(`SELECT count(*) FROM '${file}' ${where}`)).toEqual([[rows]]);
+  const asked = `SELECT count(*) AS rows FROM orders ${where} AND _from_block = 21`;
+  const before = await readFile(file);
+  await ask(`COPY (FROM read_parquet('${file}', hive_partitioning = false)) TO '${file}' (FORMAT parquet)`);
+  const filters = `SELECT count(bloom_filter_offset) > 0 FROM parquet_metadata('${file}') WHERE path_in_schema = 'market_id'`;
+  expect(await ask(filters)).toEqual([[true]]);
+  expect(await query("parquet:history", asked)).toMatchObject({ code: 0, out: `rows\n${String(rows)}\n` });
+  const saved = join(folder, "saved.parquet");
+  const args = ["--from", "parquet:history", "-o", "parquet", "--to", saved, "FROM orders WHERE _from_block = 21"];
+  expect(await tradewire("query", ...args)).toMatchObject({ code: 0 });
+  expect(await ask(`SELECT count(*) FROM '${saved}' ${where}`)).toEqual([[rows]]);
+  await writeFile(file, before);
+});
+
+it("joined files and deep comparisons are not confused by what nodes list, and a folder of before has it after a sync", async () => {
+  const balances = "SELECT count(*) AS rows, count(party) AS parties FROM balances_now";
+  const listed = join(folder, "history", "_tradewire", "listed");
+  expect(await tradewire("sync", "compact", "--to", "parquet:history")).toMatchObject({ code: 0 });
+  const deep = ["verify", "--to", "parquet:history", "--deep", "--grpc-url", node.grpcUrl];
+  expect(await tradewire("sync", ...deep)).toMatchObject({ code: 0 });
+  const files = await readdir(listed);
+  expect(files.sort()).toEqual(["accounts", "assets", "markets"].map((name) => `tradewire_${name}.jsonl`));
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,60\n" });
+  await rm(listed, { recursive: true });
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,0\n" });
+  expect(await query("parquet:history", "FROM market_versions")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("no rows of the table markets"),
+  });
+  expect(await sync("parquet:history")).toMatchObject({ out: expect.stringContaining('"units":0,') });
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,60\n" });
+});
