@@ -9,7 +9,7 @@ import { type CommandContext, Reported } from "../output.js";
 import { jsonFlag, OUTPUT, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { type OpenedSource, openSource, sourceOptions } from "../query/query-sources.js";
-import { amountOptions, forceOption, toOption } from "../shared-options.js";
+import { amountOptions, estimateOption, forceOption, toOption } from "../shared-options.js";
 
 const queryOptions = {
   ...sourceOptions,
@@ -22,6 +22,7 @@ const queryOptions = {
   to: toOption("the Parquet file of --output parquet"),
   force: forceOption,
   json: jsonFlag,
+  estimate: estimateOption,
   ...amountOptions,
   null: printRowsOptions.null,
 };
@@ -36,8 +37,9 @@ async function runQuery(
   options: QueryCommandOptions,
   context: CommandContext,
 ): Promise<void> {
-  const run = statementRunner(options, context);
+  const runRows = statementRunner(options, context);
   await using source = openSource(options, context);
+  const run = options.estimate === true ? estimateRunner(options, source) : runRows;
   if (given === undefined && options.output !== "parquet" && isTerminal(context)) {
     const { runPrompt } = await import("../query/prompt.js");
     await runPrompt(source, run, context);
@@ -88,6 +90,26 @@ function statementRunner(options: QueryCommandOptions, context: CommandContext):
         { out, output: state, signal, notes, environment },
       );
     });
+}
+
+/**
+ * Returns the function that estimates what a statement would export.
+ *
+ * @throws {@link RequestError} if the source exports nothing
+ */
+function estimateRunner({ output, json }: QueryCommandOptions, { estimate }: OpenedSource): RunStatement {
+  if (estimate === undefined) {
+    throw new RequestError("--estimate applies only to a node: nothing else is exported", {
+      advice: "Remove --estimate, or the option that names another source.",
+    });
+  }
+  return async (sql, _, context) => {
+    const { estimateReport, targetBytes } = await import("../estimate.js");
+    const exports = await estimate(sql, context.signal);
+    const target = { name: "the cache", bytes: targetBytes("duckdb", exports) };
+    const format = outputFormat({ output: output === "parquet" ? undefined : output, json }, context);
+    await printReport(estimateReport(exports, target, context), format, context);
+  };
 }
 
 /** Opens the database of a statement, and reports the blocks that it lacks after its rows. */

@@ -4,10 +4,12 @@ import { isAbsolute, join } from "node:path";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
 import { createFolder } from "../../base/file/atomic-file.js";
-import { createSyncState } from "../../sync/index.js";
+import { createSyncState, type ExportsEstimate, type SyncClient, type TableRange } from "../../sync/index.js";
 import {
   archivesSource,
   duckdbSource,
+  estimateStatement,
+  type NodeSourceOptions,
   nodeSource,
   parquetSource,
   postgresSource,
@@ -51,6 +53,8 @@ const [MEMORY_BYTES, CACHE_BYTES] = [2 ** 30, 4 * 2 ** 30];
 export interface OpenedSource extends QuerySource {
   /** The gaps of the last statement's tables, as text; empty if there are none. */
   readonly gaps: () => string;
+  /** Estimates what a statement would export. Absent if nothing is exported. */
+  readonly estimate?: (sql: string, signal: AbortSignal) => Promise<ExportsEstimate>;
 }
 
 /**
@@ -102,37 +106,36 @@ function refuse(options: SourceOptions, names: readonly (keyof SourceOptions)[],
 }
 
 function openNode(options: SourceOptions, memoryLimit: string, context: CommandContext): OpenedSource {
-  const { notes, environment } = context;
   let gaps = "";
-  return {
-    async open(sql, signal) {
-      gaps = "";
-      const { range } = rangeOf(options);
-      const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
-      const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
-      await using nodes = openClients(options, reportsTo(reporter?.notes ?? notes, context));
-      const source = nodeSource(nodes.clients, {
+  const onGaps = (found: readonly TableRange[]) => {
+    gaps = rangesText(`${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`, found);
+  };
+
+  async function withNodes<T>(use: (clients: readonly SyncClient[], how: NodeSourceOptions) => Promise<T>): Promise<T> {
+    gaps = "";
+    const { notes, environment } = context;
+    const { range } = rangeOf(options);
+    const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
+    const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
+    const lines = reporter?.notes ?? notes;
+    await using nodes = openClients(options, reportsTo(lines, context));
+    const onWait = (pid: number | undefined) =>
+      lines.write(`Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`);
+    try {
+      return await use(nodes.clients, {
         range,
         memoryLimit,
         cacheFolder: await cacheFolder(context),
         cacheBytes: options.cacheSize ?? CACHE_BYTES,
-        hooks: {
-          onEvent: reporter?.onEvent,
-          onWait: (pid) =>
-            (reporter?.notes ?? notes).write(
-              `Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`,
-            ),
-          onGaps(found) {
-            gaps = rangesText(`${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`, found);
-          },
-        },
+        hooks: { onEvent: reporter?.onEvent, onWait, onGaps },
       });
-      try {
-        return await source.open(sql, signal);
-      } finally {
-        reporter?.end();
-      }
-    },
+    } finally {
+      reporter?.end();
+    }
+  }
+  return {
+    open: (sql, signal) => withNodes((clients, how) => nodeSource(clients, how).open(sql, signal)),
+    estimate: (sql, signal) => withNodes((clients, how) => estimateStatement(clients, sql, how, signal)),
     gaps: () => gaps,
     async [Symbol.asyncDispose]() {},
   };

@@ -28,6 +28,13 @@ export function parquetSource(folder: string, memoryLimit: string): QuerySource 
 
 export const NOTHING_TO_CLOSE = { async [Symbol.asyncDispose]() {} };
 
+/** How a statement is answered. */
+interface Answering {
+  /** DuckDB's memory limit, in its syntax. */
+  readonly memoryLimit: string;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Opens the database of a statement whose tables must be loaded into a DuckDB file first.
  *
@@ -36,12 +43,33 @@ export const NOTHING_TO_CLOSE = { async [Symbol.asyncDispose]() {} };
  */
 export async function openLoaded(
   sql: string,
-  { memoryLimit, signal }: { readonly memoryLimit: string; readonly signal: AbortSignal },
+  { memoryLimit, signal }: Answering,
   load: (
     tables: readonly TableName[],
     open: (path: string) => Promise<Required<QueryDatabase>>,
   ) => Promise<QueryDatabase>,
 ): Promise<QueryDatabase> {
+  const { model, tables } = await openModel(sql, { memoryLimit, signal });
+  if (tables.length === 0) {
+    return model;
+  }
+  await model[Symbol.asyncDispose]();
+  return await load(tables, (path) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal));
+}
+
+/**
+ * Returns the tables of network history that a statement reads.
+ *
+ * @throws {@link RequestError} if the statement is wrong, or does more than read
+ */
+export async function tablesRead(sql: string, how: Answering): Promise<readonly TableName[]> {
+  const { model, tables } = await openModel(sql, how);
+  await model[Symbol.asyncDispose]();
+  return tables;
+}
+
+/** Opens a database with all tables and views but without rows, and finds the tables that a statement reads. */
+async function openModel(sql: string, { memoryLimit, signal }: Answering) {
   let tables: readonly TableName[] = [];
   const model = await openDuckdbQuery(
     {
@@ -54,9 +82,5 @@ export async function openLoaded(
     memoryLimit,
     signal,
   );
-  if (tables.length === 0) {
-    return model;
-  }
-  await model[Symbol.asyncDispose]();
-  return await load(tables, (path) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal));
+  return { model, tables };
 }
