@@ -209,11 +209,7 @@ async function measure(client: SyncClient, unit: Unit, signal: AbortSignal): Pro
 function amountsOf(
   samples: readonly Sample[],
   count: number,
-  {
-    parallel,
-    isJoined,
-    calls,
-  }: { readonly parallel: number; readonly isJoined: boolean; readonly calls: number },
+  { parallel, isJoined, calls }: { readonly parallel: number; readonly isJoined: boolean; readonly calls: number },
 ): Amounts {
   const of = (read: (sample: Sample) => number) =>
     extrapolated(

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { JsonValue } from "@bufbuild/protobuf";
+import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
 import type { QueryDatabase, QueryRows } from "../../sync/query/sources.js";
@@ -29,8 +30,30 @@ const queryOptions = {
 
 type QueryCommandOptions = OptionValues<typeof queryOptions>;
 
+const addRunning = defineCommand(queryOptions, runQuery);
+
 /** Defines the command `query`, which answers SQL from a node's history, a synced database or archives. */
-export const addQuery = defineCommand(queryOptions, runQuery);
+export function addQuery(command: Command, context: CommandContext): void {
+  acceptComments(command);
+  addRunning(command, context);
+}
+
+/** A statement that begins with a comment. No option has a blank in place of its name, or a line break without a value. */
+const COMMENTED = /^--(?:\s|(?![\w-]+=).*\n)/u;
+
+/** Makes a command take a statement that begins with a comment for its argument, and not for an option. */
+function acceptComments(command: Command): void {
+  const parse = command.parseOptions.bind(command);
+  command.parseOptions = (args) => {
+    const at = args.findIndex((arg) => arg === "--" || COMMENTED.test(arg));
+    const statement = args[at];
+    if (statement === undefined || statement === "--") {
+      return parse(args);
+    }
+    const { operands, unknown } = parse(args.toSpliced(at, 1));
+    return { operands: [statement, ...operands], unknown };
+  };
+}
 
 async function runQuery(
   given: string | undefined,

@@ -14,11 +14,12 @@ import {
   parquetSource,
   postgresSource,
   type QuerySource,
+  type WriterWait,
 } from "../../sync/query/sources.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { flagOf, type OptionValues, parsed, text } from "../declarations.js";
-import type { CommandContext, Streams } from "../output.js";
+import { type CommandContext, printable, type Streams } from "../output.js";
 import { parseSize } from "../parsers.js";
 import { blockOptions } from "../shared-options.js";
 import { createReporter } from "../sync/reporter.js";
@@ -86,13 +87,21 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
   );
   switch (kind) {
     case "duckdb":
-      return { ...duckdbSource(place, memoryLimit), ...noGaps };
+      return { ...duckdbSource(place, memoryLimit, writerWait(options, context)), ...noGaps };
     case "parquet":
       return { ...parquetSource(place, memoryLimit), ...noGaps };
     case "postgres":
       refuse(options, ["memory"], "PostgreSQL");
       return { ...postgresSource(place, { schema: target.schema, timeoutMs: options.timeout }), ...noGaps };
   }
+}
+
+/** Waits for a sync that writes to the file as long as --timeout allows, which ends the command itself. */
+function writerWait({ timeout }: SourceOptions, { notes }: CommandContext): WriterWait {
+  return {
+    ...(timeout !== undefined && { maxMs: Number.POSITIVE_INFINITY }),
+    onWait: ({ summary }) => notes.write(`Waiting until the file can be read. ${printable(summary)}\n`),
+  };
 }
 
 /** The options that apply to a node only. */

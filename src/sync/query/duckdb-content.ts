@@ -62,12 +62,30 @@ export async function createModel(connection: DuckDBConnection, sql: string): Pr
 export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<TableName[]> {
   try {
     (await prepareSelect(connection, sql)).destroySync();
-    const names = connection.getTableNames(sql, false).map((name) => name.toLowerCase());
+    const names = await readNames(connection, sql);
     const tables = tableNames.filter((table) => names.includes(table));
     return tables.length === 0 && names.some((name) => name.startsWith("tradewire_")) ? ["markets"] : tables;
   } catch (reason) {
     throw statementError(reason, "the statement");
   }
+}
+
+/**
+ * Returns the names of the tables that a statement reads: those of its plan, from which nothing was left out. DuckDB's own list is empty for
+ * joins with USING.
+ */
+async function readNames(connection: DuckDBConnection, sql: string): Promise<readonly string[]> {
+  await connection.run("PRAGMA disable_optimizer; SET explain_output = 'optimized_only'");
+  const plan = await connection.runAndReadAll(`EXPLAIN (FORMAT json)\n${sql}`);
+  await connection.run("PRAGMA enable_optimizer; RESET explain_output");
+  const names: string[] = [];
+  JSON.parse(String(plan.getRows()[0]?.[1]), (key, value: unknown) => {
+    if (key === "Table" && typeof value === "string") {
+      names.push(value.split(".").at(-1) ?? "");
+    }
+    return value;
+  });
+  return names;
 }
 
 /** Returns whether a statement cannot be answered without a table. Other views use `markets` for codes and decimals, if it exists. */

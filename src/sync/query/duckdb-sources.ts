@@ -1,18 +1,51 @@
 import { stat } from "node:fs/promises";
+import { Code } from "../../base/errors/code.js";
+import { SinkError } from "../../base/errors/index.js";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
+import { monotonicMs } from "../../base/runtime/index.js";
+import { wait } from "../../base/signal/wait.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { createModel, fileContent, folderContent, tablesOf } from "./duckdb-content.js";
 import { openDuckdbQuery } from "./duckdb-query.js";
-import type { QueryDatabase, QuerySource } from "./query-database.js";
+import { type QueryDatabase, type QuerySource, splitExplain } from "./query-database.js";
+
+/** How long a query waits for a file that another process has open for writing, and whom it informs. */
+export interface WriterWait {
+  /** The maximum wait in milliseconds; a minute by default. */
+  readonly maxMs?: number | undefined;
+  /** Called once if it waits, with what DuckDB says about the process. */
+  readonly onWait: (error: SinkError) => void;
+}
+
+/** The default of the maximum wait, and the time between two attempts, in milliseconds. */
+const [WRITER_MS, RETRY_MS] = [60_000, 500];
 
 /** Returns the source of a DuckDB file. It is open only while a statement runs, so that a sync can write to it in between. */
-export function duckdbSource(path: string, memoryLimit: string): QuerySource {
+export function duckdbSource(
+  path: string,
+  memoryLimit: string,
+  { maxMs = WRITER_MS, onWait }: WriterWait,
+): QuerySource {
   return {
     async open(sql, signal) {
       await stat(path).catch((reason: unknown) => {
         throw fileError(reason, path, READ_ADVICE);
       });
-      return await openDuckdbQuery(fileContent(path, sql), memoryLimit, signal);
+      const { statement } = splitExplain(sql);
+      const until = monotonicMs() + maxMs;
+      for (let isFirst = true; ; isFirst = false) {
+        try {
+          return await openDuckdbQuery(fileContent(path, statement), memoryLimit, signal);
+        } catch (reason) {
+          if (!(reason instanceof SinkError && reason.code === Code.Unavailable) || monotonicMs() >= until) {
+            throw reason;
+          }
+          if (isFirst) {
+            onWait(reason);
+          }
+        }
+        await wait(RETRY_MS, signal);
+      }
     },
     ...NOTHING_TO_CLOSE,
   };
@@ -21,7 +54,8 @@ export function duckdbSource(path: string, memoryLimit: string): QuerySource {
 /** Returns the source of a folder of Parquet files, which a sync has written. */
 export function parquetSource(folder: string, memoryLimit: string): QuerySource {
   return {
-    open: async (sql, signal) => openDuckdbQuery(await folderContent(folder, sql), memoryLimit, signal),
+    open: async (sql, signal) =>
+      openDuckdbQuery(await folderContent(folder, splitExplain(sql).statement), memoryLimit, signal),
     ...NOTHING_TO_CLOSE,
   };
 }
@@ -49,12 +83,13 @@ export async function openLoaded(
     open: (path: string) => Promise<Required<QueryDatabase>>,
   ) => Promise<QueryDatabase>,
 ): Promise<QueryDatabase> {
-  const { model, tables } = await openModel(sql, { memoryLimit, signal });
+  const { statement } = splitExplain(sql);
+  const { model, tables } = await openModel(statement, { memoryLimit, signal });
   if (tables.length === 0) {
     return model;
   }
   await model[Symbol.asyncDispose]();
-  return await load(tables, (path) => openDuckdbQuery(fileContent(path, sql), memoryLimit, signal));
+  return await load(tables, (path) => openDuckdbQuery(fileContent(path, statement), memoryLimit, signal));
 }
 
 /**
@@ -63,7 +98,7 @@ export async function openLoaded(
  * @throws {@link RequestError} if the statement is wrong, or does more than read
  */
 export async function tablesRead(sql: string, how: Answering): Promise<readonly TableName[]> {
-  const { model, tables } = await openModel(sql, how);
+  const { model, tables } = await openModel(splitExplain(sql).statement, how);
   await model[Symbol.asyncDispose]();
   return tables;
 }

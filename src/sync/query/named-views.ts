@@ -18,10 +18,9 @@ const NAMES_ANY = /\b(?:show|information_schema|pg_catalog|query|query_table|(?:
 export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<void> {
   const columns = await readColumns(connection);
   const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(withoutTexts(columns)) });
-  for (const statement of before) {
-    const [, name = ""] = /^CREATE TABLE IF NOT EXISTS (\w+)/u.exec(statement) ?? [];
+  for (const { name, create } of before) {
     if (!columns.has(name)) {
-      await connection.run(statement);
+      await connection.run(create);
     }
   }
   const named = partsNamed(sql, parts);

@@ -25,8 +25,8 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
   }
   const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(columns) });
   const others = await readOthers(connection);
-  for (const statement of before) {
-    await connection.run(statement);
+  for (const { create } of before) {
+    await connection.run(create);
   }
   for (const { kind, name, create } of parts) {
     if (others.has(name)) {

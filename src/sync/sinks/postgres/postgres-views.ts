@@ -79,7 +79,10 @@ export async function createViews(
     return;
   }
   await client.query(`SET LOCAL lock_timeout TO ${LOCK_MS}`);
-  await runAll(client, before);
+  await runAll(
+    client,
+    before.map(({ create }) => create),
+  );
   await client.query("SAVEPOINT replacing");
   try {
     await createParts(client, prefix, changed);
