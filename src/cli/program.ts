@@ -319,12 +319,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   const err = textTerminal(run.err, environment);
   const notes = createNotes(err);
   const limit = linkedController(run.signal);
-  const { onConfig, adviceOn } = watchConfig({
-    get notes() {
-      return notes.stream;
-    },
-    environment,
-  });
+  const { onConfig, adviceOn } = watchConfig({ err, environment });
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
     get in() {
@@ -430,7 +425,7 @@ interface UsedConfig {
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
-function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfig {
+function watchConfig(streams: Pick<Streams, "err" | "environment">): UsedConfig {
   const warnings = new Set<string>();
   let used: LoadedConfig | undefined;
   return {
@@ -441,7 +436,7 @@ function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfi
         if (warning !== undefined && !warnings.has(path)) {
           warnings.add(path);
           const text = printable(`${path}: ${warning}`);
-          streams.notes.write(`tradewire: ${text}. Make it private: chmod 600\n`);
+          streams.err.write(`tradewire: ${text}. Make it private: chmod 600\n`);
         }
       }
     },

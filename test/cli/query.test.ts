@@ -281,8 +281,9 @@ describe("a statement", () => {
     ["selec 1", 'Parser Error: syntax error at or near "selec" (line 1, at "selec 1")\n'],
     [
       "SELECT *\nFROM candle_1h",
-      'Table with name candle_1h does not exist! (line 2, at "candle_1h")\nDid you mean "candles_1h"?',
+      'Table with name candle_1h does not exist! (line 2, at "candle_1h")\nDid you mean candles_1h? `SHOW TABLES`',
     ],
+    ["FROM duckdb", '(line 1, at "duckdb")\n`SHOW TABLES` lists what there is.\n'],
     ["SELECT pric FROM trades_v", 'Referenced column "pric" not found in FROM clause!'],
     ["SELECT * FROM orders_at(1, 2, 3)", "orders_at"],
     ["SELECT CAST('x' AS INTEGER)", "Conversion Error: Could not convert string 'x' to INT32"],
@@ -387,6 +388,23 @@ describe("a statement", () => {
     const shown = await tradewire(["query", "--from", "duckdb:plain.duckdb", "-o", "csv", "SHOW TABLES"]);
     expect(shown.out).toContain("\ncandles_1h\n");
   });
+});
+
+it("a user's own view of a name of tradewire is named with the file, which a warning says", async () => {
+  const to = ["--to", "duckdb:own.duckdb", "--views", "none", "--table", "trades,markets"];
+  await tradewire(["sync", "--grpc-url", node.grpcUrl, ...to]);
+  const instance = await DuckDBInstance.create(join(folder, "own.duckdb"));
+  const connection = await instance.connect();
+  await connection.run("CREATE VIEW trades_v AS SELECT 7 AS mine");
+  connection.closeSync();
+  instance.closeSync();
+  const ask = (sql: string) => tradewire(["query", "--from", "duckdb:own.duckdb", "-o", "csv", sql]);
+  expect(await ask("SELECT count(*) AS rows FROM trades_v")).toEqual({
+    code: 0,
+    out: "rows\n60\n",
+    err: "tradewire: the file has its own history.trades_v; without the prefix, these names are those of tradewire\n",
+  });
+  expect(await ask("FROM history.trades_v")).toEqual({ code: 0, out: "mine\n7\n", err: "" });
 });
 
 it("archives of the same blocks, and of several chains, are refused", async () => {

@@ -161,12 +161,6 @@ async function archiveRange(asked: ExportedPart): Promise<BlockRange> {
 function checkOutput(options: ExportCommandOptions): void {
   const { output, to, verify, parallel, resume, force, json: asJson, ...rows } = options;
   const { since, until, snap, table } = rows;
-  const { fromBlock, toBlock } = blocksIn(rows);
-  if ([fromBlock, toBlock, since, until].every((limit) => limit === undefined)) {
-    throw new RequestError("no blocks are selected", {
-      advice: "Use --from-block and --to-block, --blocks, or --since.",
-    });
-  }
   readPeriod({ since, until });
   checkOwners(rows, table);
   if (output === "zip") {

@@ -4,17 +4,23 @@ import { isAbsolute, join } from "node:path";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
 import { createFolder } from "../../base/file/atomic-file.js";
-import { createSyncState, type ExportsEstimate, type SyncClient, type TableRange } from "../../sync/index.js";
+import {
+  createSyncState,
+  type ExportsEstimate,
+  type SyncClient,
+  type SyncEvent,
+  type TableRange,
+} from "../../sync/index.js";
 import {
   archivesSource,
   duckdbSource,
   estimateStatement,
+  type FileSourceOptions,
   type NodeSourceOptions,
   nodeSource,
   parquetSource,
   postgresSource,
   type QuerySource,
-  type WriterWait,
 } from "../../sync/query/sources.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
@@ -22,7 +28,7 @@ import { flagOf, type OptionValues, parsed, text } from "../declarations.js";
 import { type CommandContext, printable, type Streams } from "../output.js";
 import { parseSize } from "../parsers.js";
 import { blockOptions } from "../shared-options.js";
-import { createReporter } from "../sync/reporter.js";
+import { createReporter, eventText } from "../sync/reporter.js";
 import { GAPS_HEADING, openClients, rangeOf, rangesText } from "../sync/sync-options.js";
 import { readTarget, targetOptions } from "../sync/target.js";
 
@@ -87,7 +93,7 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
   );
   switch (kind) {
     case "duckdb":
-      return { ...duckdbSource(place, memoryLimit, writerWait(options, context)), ...noGaps };
+      return { ...duckdbSource(place, memoryLimit, fileOptions(options, context)), ...noGaps };
     case "parquet":
       return { ...parquetSource(place, memoryLimit), ...noGaps };
     case "postgres":
@@ -97,9 +103,13 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
 }
 
 /** Waits for a sync that writes to the file as long as --timeout allows, which ends the command itself. */
-function writerWait({ timeout }: SourceOptions, { notes }: CommandContext): WriterWait {
+function fileOptions({ timeout }: SourceOptions, { err, notes }: CommandContext): FileSourceOptions {
   return {
-    ...(timeout !== undefined && { maxMs: Number.POSITIVE_INFINITY }),
+    ...(timeout !== undefined && { maxWaitMs: Number.POSITIVE_INFINITY }),
+    onShadowed(names) {
+      const own = printable(names.join(", "));
+      err.write(`tradewire: the file has its own ${own}; without the prefix, these names are those of tradewire\n`);
+    },
     onWait: ({ summary }) => notes.write(`Waiting until the file can be read. ${printable(summary)}\n`),
   };
 }
@@ -122,11 +132,17 @@ function openNode(options: SourceOptions, memoryLimit: string, context: CommandC
 
   async function withNodes<T>(use: (clients: readonly SyncClient[], how: NodeSourceOptions) => Promise<T>): Promise<T> {
     gaps = "";
-    const { notes, environment } = context;
+    const { err, notes, environment } = context;
     const { range } = rangeOf(options);
     const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
     const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
     const lines = reporter?.notes ?? notes;
+    const onEvent = (event: SyncEvent) => {
+      reporter?.onEvent(event);
+      if (reporter === undefined && event.kind === "unlisted") {
+        err.write(`tradewire: ${eventText(event)}\n`);
+      }
+    };
     await using nodes = openClients(options, reportsTo(lines, context));
     const onWait = (pid: number | undefined) =>
       lines.write(`Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`);
@@ -136,7 +152,7 @@ function openNode(options: SourceOptions, memoryLimit: string, context: CommandC
         memoryLimit,
         cacheFolder: await cacheFolder(context),
         cacheBytes: options.cacheSize ?? CACHE_BYTES,
-        hooks: { onEvent: reporter?.onEvent, onWait, onGaps },
+        hooks: { onEvent, onWait, onGaps },
       });
     } finally {
       reporter?.end();

@@ -7,6 +7,7 @@ import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
+import { readOthers } from "../sinks/duckdb/duckdb-views.js";
 import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js";
 import { readFolder } from "../sinks/parquet/parquet-folder.js";
 import type { LedgerEntry } from "../unit.js";
@@ -17,8 +18,11 @@ import { createNamedViews } from "./named-views.js";
 /**
  * Returns the content of a DuckDB file for a statement. If a sync has created it, the views and functions are those of this release, in
  * memory, also if it was created without any.
+ *
+ * @param onShadowed called with the names of views, functions and tables of the file that have the names of such ones: with the name of the
+ *   file, the statement can name them
  */
-export function fileContent(path: string, sql: string): DuckdbContent {
+export function fileContent(path: string, sql: string, onShadowed: (names: readonly string[]) => void): DuckdbContent {
   return {
     name: `duckdb:${path}`,
     file: path,
@@ -34,7 +38,13 @@ export function fileContent(path: string, sql: string): DuckdbContent {
       for (const table of tables.map(identifier)) {
         await connection.run(`CREATE VIEW ${table} AS FROM ${ATTACHED}.main.${table}`);
       }
-      await createNamedViews(connection, sql);
+      const created = await createNamedViews(connection, sql);
+      const others = await readOthers(connection, `database_name = '${ATTACHED}' AND schema_name = 'main'`);
+      const named = new Set(sql.toLowerCase().match(/(?<![\w.])\w+/gu)); // Without the name of the file.
+      const shadowed = [...created].filter((name) => others.has(name) && named.has(name));
+      if (shadowed.length > 0) {
+        onShadowed(shadowed.map((name) => `${ATTACHED}.${name}`));
+      }
       await connection.run(`SET search_path = 'memory.main,${ATTACHED}.main'`);
     },
   };

@@ -9,10 +9,12 @@ import { createModel, fileContent, folderContent, tablesOf } from "./duckdb-cont
 import { openDuckdbQuery } from "./duckdb-query.js";
 import { type QueryDatabase, type QuerySource, splitExplain } from "./query-database.js";
 
-/** How long a query waits for a file that another process has open for writing, and whom it informs. */
-export interface WriterWait {
-  /** The maximum wait in milliseconds; a minute by default. */
-  readonly maxMs?: number | undefined;
+/** How long a query of a file waits, and whom it informs. */
+export interface FileSourceOptions {
+  /** The maximum wait for a process that has the file open for writing, in milliseconds; a minute by default. */
+  readonly maxWaitMs?: number | undefined;
+  /** Called with the names of the user's own views and tables that a statement must name so, since it finds others of the same names first. */
+  readonly onShadowed: (names: readonly string[]) => void;
   /** Called once if it waits, with what DuckDB says about the process. */
   readonly onWait: (error: SinkError) => void;
 }
@@ -24,7 +26,7 @@ const [WRITER_MS, RETRY_MS] = [60_000, 500];
 export function duckdbSource(
   path: string,
   memoryLimit: string,
-  { maxMs = WRITER_MS, onWait }: WriterWait,
+  { maxWaitMs = WRITER_MS, onWait, onShadowed }: FileSourceOptions,
 ): QuerySource {
   return {
     async open(sql, signal) {
@@ -32,10 +34,10 @@ export function duckdbSource(
         throw fileError(reason, path, READ_ADVICE);
       });
       const { statement } = splitExplain(sql);
-      const until = monotonicMs() + maxMs;
+      const until = monotonicMs() + maxWaitMs;
       for (let isFirst = true; ; isFirst = false) {
         try {
-          return await openDuckdbQuery(fileContent(path, statement), memoryLimit, signal);
+          return await openDuckdbQuery(fileContent(path, statement, onShadowed), memoryLimit, signal);
         } catch (reason) {
           if (!(reason instanceof SinkError && reason.code === Code.Unavailable) || monotonicMs() >= until) {
             throw reason;
@@ -89,7 +91,13 @@ export async function openLoaded(
     return model;
   }
   await model[Symbol.asyncDispose]();
-  return await load(tables, (path) => openDuckdbQuery(fileContent(path, statement), memoryLimit, signal));
+  return await load(tables, (path) =>
+    openDuckdbQuery(
+      fileContent(path, statement, () => undefined),
+      memoryLimit,
+      signal,
+    ),
+  );
 }
 
 /**

@@ -13,9 +13,10 @@ const NAMES_ANY = /\b(?:show|information_schema|pg_catalog|query|query_table|(?:
  * tables of network history. To create all of them takes some tenths of a second, which is done only if the statement may list them, or
  * is wrong: the error then suggests the nearest name.
  *
+ * @returns the names of what was created
  * @throws errors of DuckDB
  */
-export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<void> {
+export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<ReadonlySet<string>> {
   const columns = await readColumns(connection);
   const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(withoutTexts(columns)) });
   for (const { name, create } of before) {
@@ -33,7 +34,9 @@ export async function createNamedViews(connection: DuckDBConnection, sql: string
     for (const { create } of parts) {
       await connection.run(create);
     }
+    return new Set(parts.map(({ name }) => name));
   }
+  return named;
 }
 
 async function lacksName(connection: DuckDBConnection, sql: string): Promise<boolean> {
