@@ -12,6 +12,8 @@ export interface ListedCommand {
   readonly arguments?: readonly ArgumentDeclaration[];
   /** Whether the list writes `[options]` after its name; true by default. */
   readonly listsOptions?: boolean;
+  /** What helps a command that took longer than its `--timeout`, other than a longer one; by default, to check what it calls. */
+  readonly shorter?: string;
   /** Loads the function that adds the command's options and action. */
   readonly load: () => Promise<(command: Command, context: CommandContext) => void>;
 }
@@ -71,6 +73,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
           description: "a SELECT statement; by default that of standard input or, on a terminal, of a prompt",
         },
       ],
+      shorter: "read less: fewer blocks, rows or columns",
       load: async () => (await import("./commands/query-command.js")).addQuery,
     },
     schema: {

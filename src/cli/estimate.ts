@@ -5,8 +5,9 @@ import { type Estimated, type ExportsEstimate, estimateSegments } from "../sync/
 import { type ExportedPart, selectPart } from "./export-rows.js";
 import { grouped, size, span } from "./formatting.js";
 import { type CommandContext, printable } from "./output.js";
+import type { Report } from "./output-format.js";
 import type { SyncTarget } from "./sync/target.js";
-import type { Tables } from "./table.js";
+import { createTables, type Tables } from "./table.js";
 
 /**
  * Estimates the export of a part of a table from a few of its segments.
@@ -71,10 +72,34 @@ const bytes = (number: number) => size(Math.round(number));
 const cell = ({ low, likely, high }: Estimated, text: (number: number) => string) =>
   low === high ? text(likely) : `${text(likely)} (${text(low)} to ${text(high)})`;
 
-/** Formats an estimate as a table of the expected amounts, each with its range, the size of the target, and what it cost. */
-export function estimateText(
+/** What the exports are loaded into, and by how much it is expected to grow. */
+interface GrownTarget {
+  readonly name: string;
+  readonly bytes: Estimated;
+}
+
+/**
+ * Returns the output of a command with `--estimate`: a table of the expected amounts, each with its range, the size of the target, and what
+ * the estimate cost.
+ */
+export function estimateReport(
+  estimate: ExportsEstimate,
+  target: GrownTarget | undefined,
+  context: CommandContext,
+): Report {
+  return {
+    table() {
+      const tables = createTables(context);
+      context.out.write(estimateText(estimate, target, tables.format));
+      tables.printOmissions();
+    },
+    object: () => ({ ...estimate, ...(target && { targetBytes: target.bytes }) }),
+  };
+}
+
+function estimateText(
   { tables, total, cost }: ExportsEstimate,
-  target: { readonly name: string; readonly bytes: Estimated } | undefined,
+  target: GrownTarget | undefined,
   format: Tables["format"],
 ): string {
   const line = (name: string, { calls, ...amounts }: ExportsEstimate["total"]) => [

@@ -56,7 +56,9 @@ export const NO_COLOR = "--no-color";
 
 function addCommonOptions(command: Command): void {
   const common = [
-    new Option("-q, --quiet", "print no progress and no notes; errors are still printed").conflicts("verbose"),
+    new Option("-q, --quiet", "print no progress and no notes; errors and warnings are still printed").conflicts(
+      "verbose",
+    ),
     new Option("--verbose", "log calls with their duration, waits, retries and fallbacks to standard error"),
   ];
   for (const option of common) {

@@ -17,7 +17,7 @@ type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly colum
 export interface Streams {
   readonly out: Output;
   readonly err: Output;
-  /** Standard error for notes and progress. With `--quiet` it discards them. */
+  /** Standard error for notes and progress, which `--quiet` discards. Warnings, of what a result lacks or of a risk, go to `err`. */
   readonly notes: Output;
   /** The environment variables, which also decide on widths and colors. */
   readonly environment: CommandEnvironment;

@@ -140,6 +140,9 @@ async function writeFormatted(
   try {
     await write(output);
   } catch (reason) {
+    if (reason instanceof RequestError && !output.isBegun()) {
+      throw reason; // As with any other wrong option, nothing is printed.
+    }
     output.append(format.broken());
     if (context.signal.aborted) {
       await writeBriefly(context.out, output.taken());
@@ -154,6 +157,8 @@ async function writeFormatted(
 
 interface BufferedOutput {
   append(text: string): void;
+  /** Whether any text was appended. */
+  isBegun(): boolean;
   /** Removes the text that was not written yet. */
   taken(): string;
   isFull(): boolean;
@@ -163,6 +168,7 @@ interface BufferedOutput {
 
 function bufferedOutput(context: OutputContext): BufferedOutput {
   let buffered = "";
+  let isBegun = false;
   const taken = () => {
     const part = buffered;
     buffered = "";
@@ -171,7 +177,9 @@ function bufferedOutput(context: OutputContext): BufferedOutput {
   return {
     append(text) {
       buffered += text;
+      isBegun ||= text !== "";
     },
+    isBegun: () => isBegun,
     taken,
     isFull: () => buffered.length >= WRITE_SIZE,
     async flush() {

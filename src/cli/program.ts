@@ -185,7 +185,8 @@ async function execute(
     return EXIT.ok;
   } catch (thrown) {
     const hasActed = mayHaveActed(thrown, context.output);
-    const reason = errorOf(thrown, signal, hasActed);
+    const { shorter } = (running?.parent === program ? COMMANDS.get(running.name()) : undefined) ?? {};
+    const reason = errorOf(thrown, signal, { hasActed, shorter });
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
@@ -247,12 +248,17 @@ function calledServer(reason: unknown): Server {
 const unknownOutcome = (reason: unknown) => `it is unknown whether the ${calledServer(reason)} executed the call`;
 
 /** Returns the error to report: what a timeout interrupted is less clear than the timeout. */
-function errorOf(thrown: unknown, { reason }: AbortSignal, hasActed: boolean): unknown {
+function errorOf(
+  thrown: unknown,
+  { reason }: AbortSignal,
+  { hasActed, shorter }: { readonly hasActed: boolean; readonly shorter: string | undefined },
+): unknown {
   const saysMore = thrown instanceof OutcomeUnknownError || thrown instanceof Reported;
   if (!(reason instanceof CommandTimeout) || saysMore) {
     return thrown;
   }
-  const check = calledServer(thrown) === "node" ? "check the node with `tradewire status`" : "check the server";
+  const check =
+    shorter ?? (calledServer(thrown) === "node" ? "check the node with `tradewire status`" : "check the server");
   return new ConnectionError(hasActed ? `${reason.message}; ${unknownOutcome(thrown)}` : reason.message, {
     code: Code.DeadlineExceeded,
     advice: hasActed ? "Check the effects of the call before you repeat it." : `Use a longer --timeout, or ${check}.`,
@@ -313,12 +319,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   const err = textTerminal(run.err, environment);
   const notes = createNotes(err);
   const limit = linkedController(run.signal);
-  const { onConfig, adviceOn } = watchConfig({
-    get notes() {
-      return notes.stream;
-    },
-    environment,
-  });
+  const { onConfig, adviceOn } = watchConfig({ err, environment });
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
     get in() {
@@ -424,7 +425,7 @@ interface UsedConfig {
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
-function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfig {
+function watchConfig(streams: Pick<Streams, "err" | "environment">): UsedConfig {
   const warnings = new Set<string>();
   let used: LoadedConfig | undefined;
   return {
@@ -435,7 +436,7 @@ function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfi
         if (warning !== undefined && !warnings.has(path)) {
           warnings.add(path);
           const text = printable(`${path}: ${warning}`);
-          streams.notes.write(`tradewire: ${text}. Make it private: chmod 600\n`);
+          streams.err.write(`tradewire: ${text}. Make it private: chmod 600\n`);
         }
       }
     },

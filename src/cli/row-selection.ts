@@ -40,7 +40,7 @@ type Owners = Pick<RowFilter, "markets" | "parties">;
 export async function namedOwners(
   { market, party }: OwnerOptions,
   client: Client,
-  context: Pick<CommandContext, "signal" | "notes">,
+  context: Pick<CommandContext, "signal" | "err">,
 ): Promise<Owners> {
   const names = createNames(client, { raw: true }, context);
   return {

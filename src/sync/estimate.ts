@@ -68,9 +68,10 @@ export async function estimateSync(
 ): Promise<SyncEstimate> {
   const missing: MissingSegment[] = [];
   const plan = await planned(clients, options, (each) => missing.push(each));
-  const { parallel, segmentsPerExport, signal = new AbortController().signal } = parseSyncOptions(options);
-  const units = unitsOf(plan.chainId, missing, segmentsPerExport);
-  return { plan, ...(await estimateUnits(parseClients(clients), units, { parallel, signal })) };
+  const { parallel, signal = new AbortController().signal } = parseSyncOptions(options);
+  const units = unitsOf(plan.chainId, missing, 1);
+  const calls = new Map(plan.tables.map((table) => [table.table, table.calls]));
+  return { plan, ...(await estimateUnits(parseClients(clients), units, { parallel, signal, calls })) };
 }
 
 /** What is known of one export. */
@@ -112,22 +113,24 @@ interface UnitsOptions {
   /** How many exports run at a time. */
   readonly parallel: number;
   readonly signal: AbortSignal;
-  /** The number of exports that fetch all of them into one archive of a table. Otherwise each is loaded into a target. */
+  /** The number of exports that fetch all of them into one archive of a table. Otherwise they are loaded into a target. */
   readonly joinedInto?: number;
+  /** The number of exports of each table that are loaded into a target; one for each segment by default. */
+  readonly calls?: ReadonlyMap<TableName, number>;
 }
 
 /**
  * Estimates exports from a few of them, which are spread over the history: the first, the last, and some between. Each is checked as in
  * a sync.
  *
- * @param units the exports, those of a table in block order
+ * @param units the segments, those of a table in block order
  * @param options how many run at a time, the signal
  * @throws errors of the exports
  */
-async function estimateUnits(
+export async function estimateUnits(
   clients: readonly SyncClient[],
   units: readonly Unit[],
-  { parallel, signal, joinedInto }: UnitsOptions,
+  { parallel, signal, joinedInto, calls: loads }: UnitsOptions,
 ): Promise<ExportsEstimate> {
   const startedAt = monotonicMs();
   const tables: TableEstimate[] = [];
@@ -144,8 +147,9 @@ async function estimateUnits(
     }
     zipBytes += samples.reduce((sum, sample) => sum + sample.zipBytes, 0);
     const isJoined = joinedInto !== undefined;
-    const amounts = amountsOf(samples, all.length, { parallel, isJoined });
-    tables.push({ table, calls: joinedInto ?? all.length, sampled: samples.length, ...amounts });
+    const calls = joinedInto ?? loads?.get(table) ?? all.length;
+    const amounts = amountsOf(samples, all.length, { parallel, isJoined, calls });
+    tables.push({ table, calls, sampled: samples.length, ...amounts });
   }
   const exports = tables.reduce((sum, { sampled }) => sum + sampled, 0);
   return {
@@ -205,7 +209,7 @@ async function measure(client: SyncClient, unit: Unit, signal: AbortSignal): Pro
 function amountsOf(
   samples: readonly Sample[],
   count: number,
-  { parallel, isJoined }: { readonly parallel: number; readonly isJoined: boolean },
+  { parallel, isJoined, calls }: { readonly parallel: number; readonly isJoined: boolean; readonly calls: number },
 ): Amounts {
   const of = (read: (sample: Sample) => number) =>
     extrapolated(
@@ -215,17 +219,18 @@ function amountsOf(
   const rows = whole(of((sample) => sample.rows));
   const header = samples[0]?.headerBytes ?? 0;
   const bodies = of((sample) => sample.csvBytes - sample.headerBytes);
-  const headers = isJoined ? header : header * count;
+  const headers = isJoined ? header : header * calls;
   const zip = of((sample) => sample.zipBytes);
   const seconds = of((sample) => sample.seconds);
-  const load = isJoined ? 0 : count;
+  const load = isJoined ? 0 : calls;
+  const joined = count > 1 && (isJoined || calls < count) ? JOINED : 1;
   return {
     rows: samples.length < count && rows.high === 0 ? { ...rows, high: count } : rows,
     csvBytes: whole({ low: bodies.low + headers, likely: bodies.likely + headers, high: bodies.high + headers }),
-    zipBytes: whole(isJoined && count > 1 ? { ...zip, low: zip.low * JOINED } : zip),
+    zipBytes: whole({ ...zip, low: zip.low * joined }),
     // A loaded node or target is slower than single calls; a warm one is faster than the first of them.
     seconds: {
-      low: seconds.low / parallel / 2 + load * LOAD.low,
+      low: (seconds.low * joined) / parallel / 2 + load * LOAD.low,
       likely: seconds.likely / parallel + load * LOAD.likely,
       high: seconds.high * 3 + load * LOAD.high,
     },
@@ -235,7 +240,7 @@ function amountsOf(
 /** How long a target takes for one export, in seconds: the commit of a transaction or a file. */
 const LOAD: Estimated = { low: 0.008, likely: 0.05, high: 0.3 };
 
-/** How much smaller one archive may be than those of its segments: small segments have much in common. */
+/** How much less one export may be than those of its segments: small segments have much in common, and each takes a call. */
 const JOINED = 0.3;
 
 /** The factor of the standard error that gives 95 % by Student's distribution, by the number of samples. */

@@ -46,8 +46,8 @@ describe.each(["grpc", "rest"])("tradewire export --estimate over %s", (transpor
   });
 
   it("samples a longer range, and says what that cost", async () => {
-    const args = on(transport, "export", "--table", "orders", "--blocks", "5:", "--estimate", "-o", "csv");
-    const { code, out } = await run(args, { terminal: { columns: 200, rows: 20 } });
+    const args = on(transport, "export", "--table", "orders", "--blocks", "5:", "--estimate", "-o", "table");
+    const { code, out } = await run(args);
     expect(code).toBe(0);
     expect(out).toMatch(/table +exports +rows +CSV +ZIP +duration.*\norders +1 +\S+ \(\S+ to \S+\) /);
     expect(out).toMatch(/\nThe estimate cost 7 exports, [\d.]+ KiB in [\d.]+ s\. Nothing was changed\.\n$/);
@@ -77,5 +77,34 @@ describe("an estimate", () => {
     expect(Number(rows)).toBeLessThanOrEqual(later.total.rows.high);
     const done = JSON.parse((await run([...sync, "--estimate"])).out);
     expect(done).toMatchObject({ tables: [], total: { calls: 0, rows: { high: 0 } }, cost: { exports: 0 } });
+  });
+
+  it("of a statement is of what its tables lack in the cache, and changes nothing there", async () => {
+    const environment = { XDG_CACHE_HOME: join(folder, "cache") };
+    const query = (...more: string[]) => run(on("grpc", "query", ...more), { environment });
+    const candles = "SELECT count(*) AS many FROM candles_1h";
+    const first = JSON.parse((await query("--estimate", "-o", "json", candles)).out);
+    expect(first).toMatchObject({ total: { calls: 2 }, cost: { exports: 14 } });
+    expect(first.tables.map(({ table }: { table: string }) => table).sort()).toEqual(["markets", "trades"]);
+    expect(first.targetBytes.low).toBeLessThan(first.targetBytes.high);
+    const { out } = await query("-o", "csv", "SELECT count(*) AS rows FROM trades");
+    const rows = Number(out.split("\n")[1]);
+    const trades = first.tables.find(({ table }: { table: string }) => table === "trades");
+    expect(rows).toBeGreaterThanOrEqual(trades.rows.low);
+    expect(rows).toBeLessThanOrEqual(trades.rows.high);
+    const later = JSON.parse((await query("--estimate", "-o", "json", candles)).out);
+    expect(later).toMatchObject({ tables: [{ table: "markets" }], total: { calls: 1 }, cost: { exports: 7 } });
+    const done = await query("--estimate", "-o", "table", "SELECT count(*) FROM trades");
+    expect(done.out).toMatch(/\nThe estimate cost 0 exports, 0 B in [\d.]+ s\. Nothing was changed\.\n$/);
+    const unread = JSON.parse((await query("--estimate", "-o", "json", "SELECT 1")).out);
+    expect(unread).toMatchObject({ tables: [], cost: { exports: 0 } });
+  });
+
+  it("is of a node only", async () => {
+    expect(await run(["query", "--from", "duckdb:x.duckdb", "--estimate", "SELECT 1"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("--estimate applies only to a node: nothing else is exported\n"),
+    });
   });
 });

@@ -263,6 +263,13 @@ describe("tradewire events", () => {
     expect(err).toContain("tradewire: events of blocks after 6 and before 9 may be missing: the connection was lost\n");
   });
 
+  it("warns of the gap, and of nothing else, with --quiet", async () => {
+    await using node = await start(lostOnce);
+    const { out, err } = await run([...node.args, "--limit", "2", "--output", "table", "--quiet"]);
+    expect(out.trimEnd().split("\n")).toHaveLength(2);
+    expect(err).toBe("tradewire: events of blocks after 6 and before 9 may be missing: the connection was lost\n");
+  });
+
   it("ends with an error where it is not to come back", async () => {
     await using node = await start(lostOnce);
     const { code, out, err } = await run([...node.args, "--no-reconnect"]);

@@ -217,7 +217,6 @@ describe("tradewire export", () => {
 
   it.each([
     [[], "missing --table <name>"],
-    [["--table", "trades"], "no blocks are selected\nUse --from-block and --to-block, --blocks, or --since.\n"],
     [["--table", "nothing", "--from-block", "1", "--to-block", "2"], 'unknown table "nothing"'],
     [
       ["--table", "trades", "--from-block", "x", "--to-block", "2"],

@@ -69,6 +69,10 @@ it.each([
   "SELECT set_config('transaction_read_only', 'off', true)",
   "SELECT lo_create(1)",
   "SELECT 1 FROM trades FOR UPDATE",
+  "EXPLAIN ANALYZE INSERT INTO trades SELECT * FROM trades",
+  "EXPLAIN (ANALYZE) CREATE TABLE evil AS SELECT 1",
+  "EXPLAIN ANALYZE SELECT lo_create(1)",
+  "EXPLAIN SELECT 1; COMMIT; CREATE TABLE public.evil (x int)",
 ])("changes nothing: %s", async (sql) => {
   const { code, out, err } = await query(sql);
   expect({ code, out, err }).toEqual({ code: 2, out: "", err: expect.stringMatching(/^tradewire: /) });
@@ -79,6 +83,26 @@ it.each([
   );
   await client.end();
   expect(rows).toEqual([{ trades: 60, evil: 0 }]);
+});
+
+it("shows the plan of a statement", async () => {
+  const { out, code, err } = await query("-o", "csv", "EXPLAIN (ANALYZE, COSTS off) SELECT count(*) FROM trades_v;");
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^QUERY PLAN\n.*actual.*rows=60.*\nExecution Time: /s);
+  const estimated = await query("-o", "csv", "-- why\nEXPLAIN VERBOSE SELECT 1");
+  expect(estimated.out).toContain("Output: 1");
+  const wrong = await query("EXPLAIN SELECT nothing FROM trades");
+  expect(wrong.err).toBe('tradewire: column "nothing" does not exist (at character 16)\n');
+});
+
+it("advises what to do to query", async () => {
+  const away = await run(["query", "--from", "postgres://nobody@127.0.0.1:1/history", "SELECT 1"]);
+  expect(away).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/\nWait until PostgreSQL is reachable, and run the statement again\.\n$/),
+  });
+  const other = await run(["query", "--from", url.replace(/[^/]*$/, "none_of_that_name"), "SELECT 1"]);
+  expect(other).toMatchObject({ code: 1, err: expect.stringMatching(/\nCorrect the name of the database\.\n$/) });
 });
 
 it("names the place of an error", async () => {

@@ -9,9 +9,11 @@ import { createClient } from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type RunOptions, run, startCommand } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { startHistoryProxy } from "../support/history-proxy.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 let node: Devnode;
 let folder: string;
@@ -252,7 +254,11 @@ describe("a statement", () => {
     "INSTALL httpfs",
     "SET enable_external_access = true",
     "PRAGMA memory_limit = '8GB'",
-    "EXPLAIN ANALYZE SELECT 1",
+    "EXPLAIN ANALYZE INSERT INTO trades SELECT * FROM trades",
+    "EXPLAIN (ANALYZE) DELETE FROM trades",
+    "EXPLAIN ANALYZE SELECT 1; DROP TABLE trades",
+    "/* (SELECT) */ EXPLAIN ANALYZE COPY (SELECT 1) TO 'evil.csv'",
+    "EXPLAIN ANALYZE FROM read_text('/etc/passwd')",
     "SELECT 1; DROP TABLE trades",
     "SELECT * FROM query('COPY (SELECT 1) TO ''evil.csv''')",
   ];
@@ -275,8 +281,9 @@ describe("a statement", () => {
     ["selec 1", 'Parser Error: syntax error at or near "selec" (line 1, at "selec 1")\n'],
     [
       "SELECT *\nFROM candle_1h",
-      'Table with name candle_1h does not exist! (line 2, at "candle_1h")\nDid you mean "candles_1h"?',
+      'Table with name candle_1h does not exist! (line 2, at "candle_1h")\nDid you mean candles_1h? `SHOW TABLES`',
     ],
+    ["FROM duckdb", '(line 1, at "duckdb")\n`SHOW TABLES` lists what there is.\n'],
     ["SELECT pric FROM trades_v", 'Referenced column "pric" not found in FROM clause!'],
     ["SELECT * FROM orders_at(1, 2, 3)", "orders_at"],
     ["SELECT CAST('x' AS INTEGER)", "Conversion Error: Could not convert string 'x' to INT32"],
@@ -287,6 +294,43 @@ describe("a statement", () => {
     const { code, out, err } = await tradewire([...ofNothing, sql]);
     expect({ code, out, err }).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });
   });
+
+  it.each(places)("may ask for a plan, names or columns: %s %s", async (...place) => {
+    const ask = async (sql: string) => {
+      const from = place.length === 0 ? ofNode() : ["query", ...place];
+      const { code, out, err } = await tradewire([...from, "-o", "csv", sql]);
+      expect({ sql, code, err }).toEqual({ sql, code: 0, err: "" });
+      return out;
+    };
+    expect(await ask("EXPLAIN SELECT count(*) FROM trades_v")).toMatch(/^explain_key,explain_value\nphysical_plan,┌─/);
+    // 60 rows were read, so the tables are loaded for the plan, too.
+    expect(await ask("-- why\nEXPLAIN ANALYZE SELECT sum(size) FROM trades;")).toMatch(/\nanalyzed_plan,│ +60 rows/);
+    expect(await ask("EXPLAIN (FORMAT json) SELECT 1")).toContain("physical_plan,[\n");
+    expect(await ask("SHOW TABLES")).toContain("\ntrades_v\n");
+    expect(await ask("DESCRIBE trades_v")).toContain("\nprice,DOUBLE,");
+    expect(await ask("SUMMARIZE SELECT size FROM trades")).toMatch(/\nsize,.*,60,/);
+  });
+
+  it.each(places)("reads all tables of its joins: %s %s", async (...place) => {
+    const from = place.length === 0 ? ofNode() : ["query", ...place];
+    for (const join of ["JOIN trades AS b USING (id, synthetic_time)", "SEMI JOIN trades AS b USING (id)"]) {
+      const { out } = await tradewire([...from, "-o", "csv", `SELECT count(*) AS rows FROM trades AS a ${join}`]);
+      expect({ join, out }).toEqual({ join, out: "rows\n60\n" });
+    }
+  });
+
+  it.each(["-- One.\nSELECT 1 AS one", "--One: x=1\n-- SELECT 2\nSELECT 1 AS one", "--limit 2\nSELECT 1 AS one"])(
+    "that begins with a comment is no option: %j",
+    async (sql) => {
+      for (const args of [
+        [sql, "-o", "csv"],
+        ["-o", "csv", sql],
+        ["-o", "csv", "--", sql],
+      ]) {
+        expect(await tradewire([...ofNothing, ...args])).toEqual({ code: 0, out: "one\n1\n", err: "" });
+      }
+    },
+  );
 
   it("that fails after its first rows is an error, and its CSV is not complete", async () => {
     const sql = "SELECT CASE WHEN range < 500000 THEN range ELSE error('too far') END AS a FROM range(1000000)";
@@ -299,7 +343,10 @@ describe("a statement", () => {
   it("ends after --timeout", async () => {
     const sql = "SELECT count(*) FROM range(1000000000000) AS a, range(1000000) AS b";
     const { code, err } = await tradewire([...ofNothing, "--timeout", "2s", sql]);
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("did not end within 2000 ms") });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: "tradewire: the command did not end within 2000 ms\nUse a longer --timeout, or read less: fewer blocks, rows or columns.\n",
+    });
   });
 
   it("ends with Ctrl-C", async () => {
@@ -343,6 +390,23 @@ describe("a statement", () => {
   });
 });
 
+it("a user's own view of a name of tradewire is named with the file, which a warning says", async () => {
+  const to = ["--to", "duckdb:own.duckdb", "--views", "none", "--table", "trades,markets"];
+  await tradewire(["sync", "--grpc-url", node.grpcUrl, ...to]);
+  const instance = await DuckDBInstance.create(join(folder, "own.duckdb"));
+  const connection = await instance.connect();
+  await connection.run("CREATE VIEW trades_v AS SELECT 7 AS mine");
+  connection.closeSync();
+  instance.closeSync();
+  const ask = (sql: string) => tradewire(["query", "--from", "duckdb:own.duckdb", "-o", "csv", sql]);
+  expect(await ask("SELECT count(*) AS rows FROM trades_v")).toEqual({
+    code: 0,
+    out: "rows\n60\n",
+    err: "tradewire: the file has its own history.trades_v; without the prefix, these names are those of tradewire\n",
+  });
+  expect(await ask("FROM history.trades_v")).toEqual({ code: 0, out: "mine\n7\n", err: "" });
+});
+
 it("archives of the same blocks, and of several chains, are refused", async () => {
   const [own = ""] = (await readdir(join(folder, "archives"))).filter((name) => name.includes("trades"));
   const twice = await mkdtemp(join(folder, "twice-"));
@@ -379,6 +443,51 @@ it.each([
 it("a file that is not there is an error", async () => {
   const { code, err } = await tradewire(["query", "--from", "duckdb:missing.duckdb", "SELECT 1"]);
   expect({ code, err }).toEqual({ code: 1, err: "tradewire: missing.duckdb: file not found\nCheck the path.\n" });
+});
+
+describe("a file that another process has open for writing", () => {
+  /** Starts a process that has the file open until it is killed. */
+  async function startWriter() {
+    const program = `import { DuckDBInstance } from "@duckdb/node-api";
+      const instance = await DuckDBInstance.create(process.argv[1]);
+      console.log("open");
+      setInterval(() => instance, 1000);`;
+    const file = join(folder, "history.duckdb");
+    const writer = start(process.execPath, ["--input-type=module", "--eval", program, file]);
+    expect(await writer.firstLine).toBe("open");
+    return {
+      async [Symbol.asyncDispose]() {
+        writer.child.kill("SIGKILL");
+        await writer.ended;
+      },
+    };
+  }
+  const asked = ["query", "--from", "duckdb:history.duckdb", "-o", "csv", "SELECT count(*) AS rows FROM trades"];
+
+  it("is waited for", async () => {
+    const writer = await startWriter();
+    const running = startCommand(asked, { cwd: folder });
+    await eventually(() => running.said().includes("Waiting until the file can be read."));
+    await writer[Symbol.asyncDispose]();
+    expect(await running.ended).toMatchObject({ code: 0, out: "rows\n60\n" });
+    expect(running.said().match(/Waiting/g)).toHaveLength(1);
+  });
+
+  it("is waited for a minute, or until --timeout", async () => {
+    await using _writer = await startWriter();
+    const timed = await tradewire([...asked, "--timeout", "1s"]);
+    expect(timed).toMatchObject({ code: 1, out: "", err: expect.stringContaining("did not end within 1000 ms\n") });
+    using runtime = useVirtualRuntime();
+    const running = startCommand(asked, { cwd: folder });
+    await eventually(() => running.said().includes("Waiting"));
+    runtime.skip(60_000);
+    await runtime.pass(1000);
+    expect(await running.ended).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/Could not set lock on file.*\nWait until that process has closed the file\./),
+    });
+  });
 });
 
 it("the prompt runs statements, completes names, survives errors, and remembers lines", async () => {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
@@ -15,6 +16,22 @@ beforeAll(async () => {
 afterAll(async () => {
   expect(await node.stop()).toMatchObject({ code: 0, err: "" });
   await rm(folder, { recursive: true });
+});
+
+it("--quiet warns of views that a sync cannot create", async () => {
+  const file = join(folder, "own.duckdb");
+  const instance = await DuckDBInstance.create(file);
+  const connection = await instance.connect();
+  await connection.run("CREATE VIEW trades_v AS SELECT 1 AS mine");
+  connection.closeSync();
+  instance.closeSync();
+  const args = ["sync", "--grpc-url", node.grpcUrl, "--table", "trades", "--to", `duckdb:${file}`];
+  const { code, out, err } = await startCommand([...args, "-o", "table", "--quiet"], { cwd: folder }).ended;
+  expect([code, err]).toEqual([
+    0,
+    expect.stringMatching(/^\S+Z the views were not created or updated: [^\n]*"trades_v" exists but [^\n]*\n$/),
+  ]);
+  expect(out).toMatch(/^Loaded /);
 });
 
 const RANGE = ["--table", "trades", "--from-block", "1", "--to-block", "10"];

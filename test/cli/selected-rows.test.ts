@@ -86,6 +86,16 @@ describe.each(["grpc", "rest"])("rows of blocks over %s", (transport) => {
   });
 });
 
+it("without any selection, all blocks are exported, as rows or as an archive", async () => {
+  const rows = await exported("grpc", "trades");
+  expect(rows).toEqual({ code: 0, out: linesOf(rowsOf("trades")), err: "" });
+  const saved = await run(["export", ...urls(), "--table", "trades", "--to", join(folder, "all.zip"), "--json"]);
+  expect(saved.code).toBe(0);
+  expect(await run(["rows", join(folder, "all.zip"), "-o", "jsonl"])).toMatchObject({ code: 0, out: rows.out });
+  const expected = await run(["export", ...urls(), "--table", "trades", "--estimate", "--json"]);
+  expect(JSON.parse(expected.out)).toMatchObject({ total: { rows: { likely: rowsOf("trades").length } } });
+});
+
 describe.each(["grpc", "rest"])("rows of times, markets and parties over %s", (transport) => {
   it.each([
     [17, 26],
@@ -173,7 +183,6 @@ describe("tradewire export with a selection", () => {
   it("says what is wrong", async () => {
     const hour = "2100-01-01";
     for (const [options, message] of [
-      [[], "no blocks are selected\nUse --from-block and --to-block, --blocks, or --since.\n"],
       [["--blocks", "5-7"], "--blocks must be the first and the last block with a colon between them"],
       [["--blocks", ":"], "--blocks must be the first and the last block"],
       [["--blocks", "1:2:3"], "--blocks must be the first and the last block"],
@@ -186,16 +195,25 @@ describe("tradewire export with a selection", () => {
       ],
       [["--blocks", "7:5"], "--from-block 7 is after --to-block 5\n"],
       [["--blocks", "5:99"], "--to-block 99 is in no history segment of the node\n"],
+      [["--blocks", "41:"], "--from-block 41 is outside the node's history\nIts history has blocks 1 to 40.\n"],
       [["--blocks", "-5:-9"], "--from-block 36 is after --to-block 32\n"],
       [["--since", "yesterday"], "--since must be ISO 8601"],
-      [["--since", hour], "--since is after the last block of the range, 40\n"],
+      [["--since", hour], "--since is after the time of block 40, the last of the history\n"],
       [["--since", hour, "--until", "2024-01-01"], "the date range is empty"],
       [["--blocks", "5:15", "--columns", "nothing"], 'unknown column "nothing"'],
       [["--blocks", "5:15", "--market", "NONE"], 'no market has the code or ID "NONE"'],
     ] as const) {
-      const outcome = await exported("grpc", "trades", ...options);
-      expect(outcome).toEqual({ code: 2, out: "", err: expect.stringContaining(`tradewire: ${message}`) });
+      for (const format of ["jsonl", "csv"]) {
+        const outcome = await exported("grpc", "trades", ...options, "-o", format);
+        expect(outcome).toEqual({ code: 2, out: "", err: expect.stringContaining(`tradewire: ${message}`) });
+      }
     }
+    const limited = await exported("grpc", "trades", "--to-block", "35", "--since", times[37] ?? "", "-o", "csv");
+    expect(limited).toEqual({
+      code: 2,
+      out: "",
+      err: "tradewire: --since is after the time of block 35, the last of the range\nUse an earlier time or a later last block.\n",
+    });
     const tables = (option: string, table: TableName) => exported("grpc", table, "--blocks", "1:40", option, "network");
     const market = await tables("--market", "ledger");
     expect(market).toMatchObject({ code: 2, out: "" });

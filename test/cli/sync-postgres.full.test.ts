@@ -31,7 +31,7 @@ async function ask(url: string, query: string): Promise<unknown[]> {
   }
 }
 
-/** Columns, keys and indexes of a schema, as PostgreSQL writes them. */
+/** Columns, keys, indexes, views and functions of a schema, as PostgreSQL writes them. */
 const shapeOf = (url: string, schema: string) =>
   ask(
     url,
@@ -41,7 +41,10 @@ const shapeOf = (url: string, schema: string) =>
      WHERE c.relnamespace = '${schema}'::regnamespace AND c.relkind = 'r' AND a.attnum > 0
      UNION ALL SELECT tablename, indexname, replace(indexdef, '${schema}.', ''), NULL FROM pg_indexes WHERE schemaname = '${schema}'
      UNION ALL SELECT t.typname, e.enumlabel, e.enumsortorder::text, NULL FROM pg_type t JOIN pg_enum e ON e.enumtypid = t.oid
-     WHERE t.typnamespace = '${schema}'::regnamespace ORDER BY 1, 2, 4, 3`,
+     WHERE t.typnamespace = '${schema}'::regnamespace
+     UNION ALL SELECT viewname, definition, NULL, NULL FROM pg_views WHERE schemaname = '${schema}'
+     UNION ALL SELECT proname, pg_get_functiondef(oid), NULL, NULL FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace
+     ORDER BY 1, 2, 4, 3`,
   ).then((rows) => JSON.stringify(rows).replaceAll(`${schema}.`, ""));
 
 describe("tradewire schema --for-sync", () => {
@@ -50,12 +53,21 @@ describe("tradewire schema --for-sync", () => {
     const { out, code } = await run(["schema", "--for-sync", "--schema", "printed"]);
     expect(code).toBe(0);
     await ask(url, out);
-    const keys = ["--indexes", "keys", "--views", "none"]; // A sync creates its views over tables that exist.
+    const keys = ["--indexes", "keys"];
     expect(await run(["sync", ...at(`${url}?schema=made`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     const shape = await shapeOf(url, "made");
     expect(shape).toContain("current_setting");
     expect(await shapeOf(url, "printed")).toBe(shape);
+    const written = () =>
+      ask(
+        url,
+        `SELECT relname::text AS name, xmin::text FROM pg_class WHERE relnamespace = 'printed'::regnamespace AND relkind = 'v'
+         UNION ALL SELECT proname, xmin::text FROM pg_proc WHERE pronamespace = 'printed'::regnamespace ORDER BY 1`,
+      );
+    const before = await written();
+    expect(before).toContainEqual(expect.objectContaining({ name: "trades_v" }));
     expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
+    expect(await written()).toEqual(before); // A sync takes the printed views for its own, and leaves them.
     expect(await shapeOf(url, "printed")).toBe(shape);
     const { err } = await run(["sync", ...at(`${url}?schema=printed`)], { cwd: tmpdir() });
     expect(err).toContain("indexes for common queries. To create none, use --indexes keys.\n");
@@ -69,7 +81,12 @@ describe("tradewire schema --for-sync", () => {
     const url = await server.createDatabase();
     const { out } = await run(["schema", "--for-sync", ...partitioned]);
     await ask(url, out);
-    expect(await run(["sync", ...at(url)], { cwd: tmpdir() })).toMatchObject({ code: 0 });
+    const { code, err } = await run(["sync", ...at(url), "-o", "table"], { cwd: tmpdir() });
+    expect(code).toBe(0);
+    expect(err).not.toContain("the views were not created");
+    const without = await run(["schema", "--for-sync", "--views", "none", ...partitioned]);
+    expect(out.startsWith(without.out)).toBe(true);
+    expect(without.out).not.toContain("trades_v");
     expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
     const verified = await run(["sync", "verify", ...at(url), "--deep", "-o", "table"], { cwd: tmpdir() });
     expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });

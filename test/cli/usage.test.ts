@@ -13,6 +13,7 @@ it.each([
   [["exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
   [["marktes"], /'marktes'\nDid you mean markets\? /],
   [["exports"], /\nDid you mean export\? /],
+  [["import"], /^tradewire: unknown command 'import'\nTry `tradewire --help`\.\n$/],
   [["frobnicate"], /^tradewire: unknown command 'frobnicate'\nTry `tradewire --help`\.\n$/],
   [["kyz"], /^tradewire: unknown command 'kyz'\nTry `tradewire --help`\.\n$/],
   [["toString"], /\nTry `tradewire --help`\.\n$/],

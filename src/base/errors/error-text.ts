@@ -62,21 +62,30 @@ export function describeType(value: unknown): string {
   }
 }
 
-/** The minimum length of a name that can suggest a longer one. */
+/** The minimum length of a name that can suggest another one. */
 const MIN_PART = 3;
 
+/** Returns whether so few of the characters are wrong that one name was probably meant to be the other: one, or at most a quarter. */
+function isNear(distance: number, length: number): boolean {
+  return distance * 4 <= length || (distance === 1 && length >= MIN_PART);
+}
+
+/** Returns whether a name begins with a part, or ends with it behind a character that separates words. */
+function hasPart(name: string, part: string): boolean {
+  return name.startsWith(part) || (name.endsWith(part) && /\W|_/u.test(name.at(-part.length - 1) ?? ""));
+}
+
 /**
- * Returns the most likely intended name for a misspelled one: one with few typos, or otherwise a longer one that begins or ends
- * with it, as `grpc.url` does with `url`.
+ * Returns the most likely intended name for a misspelled one: one with few typos, or otherwise a longer one that begins with it or has it as
+ * its last word, as `grpc.url` has `url`.
  */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
   const written = name.toLowerCase();
   const [best] = candidates
     .map((candidate) => ({ candidate, distance: editDistance(written, candidate.toLowerCase()) }))
-    .filter(({ candidate, distance }) => distance * 3 <= Math.max(name.length, candidate.length))
+    .filter(({ candidate, distance }) => isNear(distance, Math.max(name.length, candidate.length)))
     .sort((a, b) => a.distance - b.distance);
-  const isPart = (candidate: string) => candidate.startsWith(written) || candidate.endsWith(written);
-  const longer = written.length < MIN_PART ? [] : candidates.filter((each) => isPart(each.toLowerCase()));
+  const longer = written.length < MIN_PART ? [] : candidates.filter((each) => hasPart(each.toLowerCase(), written));
   return best?.candidate ?? longer[0];
 }
 

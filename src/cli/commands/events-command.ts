@@ -67,7 +67,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
-      context.notes.write(`tradewire: ${gapText(item)}\n`);
+      (format === "table" ? context.err : context.notes).write(`tradewire: ${gapText(item)}\n`);
       if (format === "jsonl") {
         await writeOut(context, json(gapJson(item)));
       }

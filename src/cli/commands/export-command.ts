@@ -25,7 +25,6 @@ import {
   tableOption,
   toOption,
 } from "../shared-options.js";
-import { createTables } from "../table.js";
 
 const exportOptions = {
   table: tableOption,
@@ -111,19 +110,16 @@ async function printEstimate(
   options: ExportCommandOptions,
   context: CommandContext,
 ): Promise<void> {
-  const { estimateExport, estimateText } = await import("../estimate.js");
+  const { estimateExport, estimateReport } = await import("../estimate.js");
   const isExact = options.output === "zip" && options.snap !== true;
   const estimate = await estimateExport(
     { ...asked, options: { ...asked.options, onProgress: undefined } },
     { isExact, parallel: options.parallel ?? 1 },
     context,
   );
-  const table = () => {
-    const tables = createTables(context);
-    context.out.write(estimateText(estimate, undefined, tables.format));
-    tables.printOmissions();
-  };
-  await printReport({ table, object: () => estimate }, outputFormat({ json: options.json }, context), context);
+  const output = options.output === "zip" ? undefined : options.output;
+  const format = outputFormat({ output, json: options.json }, context);
+  await printReport(estimateReport(estimate, undefined, context), format, context);
 }
 
 /** Saves the archive of a range, and says how it was widened. */
@@ -165,12 +161,6 @@ async function archiveRange(asked: ExportedPart): Promise<BlockRange> {
 function checkOutput(options: ExportCommandOptions): void {
   const { output, to, verify, parallel, resume, force, json: asJson, ...rows } = options;
   const { since, until, snap, table } = rows;
-  const { fromBlock, toBlock } = blocksIn(rows);
-  if ([fromBlock, toBlock, since, until].every((limit) => limit === undefined)) {
-    throw new RequestError("no blocks are selected", {
-      advice: "Use --from-block and --to-block, --blocks, or --since.",
-    });
-  }
   readPeriod({ since, until });
   checkOwners(rows, table);
   if (output === "zip") {

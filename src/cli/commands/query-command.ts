@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { JsonValue } from "@bufbuild/protobuf";
+import type { Command } from "commander";
 import { RequestError } from "../../base/errors/index.js";
 import { saveUnverified } from "../../base/file/atomic-file.js";
 import type { QueryDatabase, QueryRows } from "../../sync/query/sources.js";
@@ -9,7 +10,7 @@ import { type CommandContext, Reported } from "../output.js";
 import { jsonFlag, OUTPUT, outputFormat, outputFormats, printReport } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { type OpenedSource, openSource, sourceOptions } from "../query/query-sources.js";
-import { amountOptions, forceOption, toOption } from "../shared-options.js";
+import { amountOptions, estimateOption, forceOption, toOption } from "../shared-options.js";
 import { rangesText } from "../sync/sync-options.js";
 
 const queryOptions = {
@@ -23,22 +24,46 @@ const queryOptions = {
   to: toOption("the Parquet file of --output parquet"),
   force: forceOption,
   json: jsonFlag,
+  estimate: estimateOption,
   ...amountOptions,
   null: printRowsOptions.null,
 };
 
 type QueryCommandOptions = OptionValues<typeof queryOptions>;
 
+const addRunning = defineCommand(queryOptions, runQuery);
+
 /** Defines the command `query`, which answers SQL from a node's history, a synced database or archives. */
-export const addQuery = defineCommand(queryOptions, runQuery);
+export function addQuery(command: Command, context: CommandContext): void {
+  acceptComments(command);
+  addRunning(command, context);
+}
+
+/** A statement that begins with a comment. No option has a blank in place of its name, or a line break without a value. */
+const COMMENTED = /^--(?:\s|(?![\w-]+=).*\n)/u;
+
+/** Makes a command take a statement that begins with a comment for its argument, and not for an option. */
+function acceptComments(command: Command): void {
+  const parse = command.parseOptions.bind(command);
+  command.parseOptions = (args) => {
+    const at = args.findIndex((arg) => arg === "--" || COMMENTED.test(arg));
+    const statement = args[at];
+    if (statement === undefined || statement === "--") {
+      return parse(args);
+    }
+    const { operands, unknown } = parse(args.toSpliced(at, 1));
+    return { operands: [statement, ...operands], unknown };
+  };
+}
 
 async function runQuery(
   given: string | undefined,
   options: QueryCommandOptions,
   context: CommandContext,
 ): Promise<void> {
-  const run = statementRunner(options, context);
+  const runRows = statementRunner(options, context);
   await using source = openSource(options, context);
+  const run = options.estimate === true ? estimateRunner(options, source) : runRows;
   if (given === undefined && options.output !== "parquet" && isTerminal(context)) {
     const { runPrompt } = await import("../query/prompt.js");
     await runPrompt(source, run, context);
@@ -89,6 +114,26 @@ function statementRunner(options: QueryCommandOptions, context: CommandContext):
         { out, output: state, signal, notes, environment },
       );
     });
+}
+
+/**
+ * Returns the function that estimates what a statement would export.
+ *
+ * @throws {@link RequestError} if the source exports nothing
+ */
+function estimateRunner({ output, json }: QueryCommandOptions, { estimate }: OpenedSource): RunStatement {
+  if (estimate === undefined) {
+    throw new RequestError("--estimate applies only to a node: nothing else is exported", {
+      advice: "Remove --estimate, or the option that names another source.",
+    });
+  }
+  return async (sql, _, context) => {
+    const { estimateReport, targetBytes } = await import("../estimate.js");
+    const exports = await estimate(sql, context.signal);
+    const target = { name: "the cache", bytes: targetBytes("duckdb", exports) };
+    const format = outputFormat({ output: output === "parquet" ? undefined : output, json }, context);
+    await printReport(estimateReport(exports, target, context), format, context);
+  };
 }
 
 /** Opens the database of a statement, and reports the blocks that it lacks after its rows. */

@@ -14,6 +14,7 @@ import {
   tableSchema,
 } from "../../index.js";
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
+import { viewsScript } from "../../sync/sinks/postgres/postgres-views.js";
 import { choice, defineCommand, flag, type OptionValues, parsed, text, withDefault } from "../declarations.js";
 import { indentedJson, writeOut } from "../output.js";
 import { outputFormat, outputOptions, printReport } from "../output-format.js";
@@ -39,10 +40,14 @@ const schemaOptions = {
   addedNullable: flag(
     "make columns added after version 1 nullable, so that tables can also hold rows of older versions",
   ),
-  forSync: flag("print the tables that `tradewire sync` creates in PostgreSQL, so that you can create them yourself", {
+  forSync: flag("print the tables and views that `tradewire sync` creates in PostgreSQL, so that you can create them", {
     conflicts: ["schemaVersion", "fromSchemaVersion", "addedNullable", "json"],
   }),
   schema: text("<name>", "PostgreSQL schema of the tables (with --for-sync)"),
+  views: choice("<which>", "with --for-sync: print views such as trades_v and candles_1h, or none (default: all)", [
+    "all",
+    "none",
+  ]),
   partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
   partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
   partitionCount: parsed(
@@ -74,12 +79,12 @@ export const addSchema = defineCommand(schemaOptions, async (options, context) =
   await printReport(report, isText ? "table" : outputFormat(options, context), context);
 });
 
-function checkOptions({ dialect, forSync, schema, partitionBy: by, ...options }: SchemaOptions): void {
+function checkOptions({ dialect, forSync, schema, views, partitionBy: by, ...options }: SchemaOptions): void {
   if (forSync === true) {
     return;
   }
-  if (schema !== undefined || by !== undefined) {
-    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
+  if (schema !== undefined || by !== undefined || views !== undefined) {
+    throw new RequestError("--schema, --views and --partition-by need --for-sync", { advice: "Add --for-sync." });
   }
   const isSql = SQL_DIALECTS.some((name) => name === dialect);
   if (!isSql && (options.fromSchemaVersion !== undefined || options.addedNullable === true)) {
@@ -120,7 +125,7 @@ const MAX_PARTITIONS = 10_000;
 
 function syncTablesSql(
   tables: readonly TableName[],
-  { dialect, schema, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
+  { dialect, schema, views, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
 ): string {
   if (dialect !== undefined && dialect !== "postgres") {
     throw new RequestError(`--for-sync applies only to PostgreSQL, but the dialect is ${dialect}`, {
@@ -136,7 +141,10 @@ function syncTablesSql(
     const expected = by === "month" ? "a month, such as 2023-10" : "a block, such as 0";
     throw new RequestError(`--partition-from must be ${expected} (got ${quoted(from)})`);
   }
-  return sqlScript(syncScript(tables, { schema, partitioning: by && { by, from, count } }));
+  return sqlScript([
+    ...syncScript(tables, { schema, partitioning: by && { by, from, count } }),
+    ...(views === "none" ? [] : viewsScript(tables, schema)),
+  ]);
 }
 
 function partitionBy(text: string): Partitioning["by"] {

@@ -204,12 +204,12 @@ async function runSubmit(
 /** Submits a transaction, and prints its hash. */
 async function submit(task: SubmitTask): Promise<void> {
   const { client, options, context } = task;
-  const { signal, out, notes } = context;
+  const { signal, out, err, notes } = context;
   const { request, tid } = await signForSubmission(task, signal);
   const result = await client.submitTransaction(request, { signal }).catch((reason: unknown) => {
     throw noteUnsent(reason, isUnsent(reason), context);
   });
-  notes.write(hashDifference(result));
+  err.write(hashDifference(result));
   const report = {
     table() {
       out.write(`${printable(result.txHash)}\n`);
@@ -260,7 +260,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
 /** Submits a transaction, and prints its outcome. The timeout includes signing. */
 async function submitAndWait(task: SubmitTask): Promise<void> {
   const { client, options, context } = task;
-  const { signal, notes } = context;
+  const { signal, err, notes } = context;
   const startedAt = monotonicMs();
   const limitMs = typeof options.wait === "number" ? options.wait : undefined;
   const announce = (until: AbortSignal) => signForSubmission(task, until);
@@ -275,7 +275,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
   const sent = await client.submitTransaction(request, waiting).catch((reason: unknown) => {
     throw noteUnsent(reason, !isSending || isUnsent(reason), context);
   });
-  notes.write(hashDifference(sent));
+  err.write(hashDifference(sent));
   await printOutcome(sent.outcome, context, { format: outputFormat(options, context), more: { tid } });
 }
 
@@ -385,7 +385,7 @@ function waitText({ limitMs, lastBlock }: OutcomeWait): string {
   return limitMs > LONG_WAIT_MS ? `Waiting up to ${span(limitMs / 1000)} for its outcome${until}.\n` : "";
 }
 
-/** Returns a note if the node and this client computed different hashes of the transaction. */
+/** Returns a warning if the node and this client computed different hashes of the transaction. */
 function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHash" | "computedTxHash">): string {
   return txHash.toUpperCase() === computedTxHash
     ? ""

@@ -27,10 +27,10 @@ import { parseSyncOptions } from "../../sync/sync-options.js";
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOwnAction, flag, type OptionValues } from "../declarations.js";
-import { estimateText, targetBytes } from "../estimate.js";
+import { estimateReport, targetBytes } from "../estimate.js";
 import { grouped, size, span, wrappedLines } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported, widthOf } from "../output.js";
-import { eventsOutput, printsJsonLines } from "../output-format.js";
+import { eventsOutput, outputFormat, printReport, printsJsonLines } from "../output-format.js";
 import { dryRunOption, estimateOption } from "../shared-options.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
@@ -352,21 +352,21 @@ function reportDivergence({ divergence }: HistoryPlan, name: string, { err }: Co
  * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function estimate(options: SyncCommandOptions, context: CommandContext): Promise<void> {
-  const { out, signal } = context;
+  const { signal } = context;
   const target = readTarget(options, context);
   const how = syncOptionsOf(options);
   checkQueue(options, target);
   await using nodes = openClients(options, context);
   const sink = sinkOf(target, options);
   const { plan, ...expected } = await estimateSync(nodes.clients, { ...how, retryForMs: 0, sink, signal });
-  const bytes = targetBytes(target.kind, expected);
-  if (printsJsonLines(options, context)) {
-    out.write(json({ event: "estimate", chainId: plan.chainId, blocks: plan.blocks, ...expected, targetBytes: bytes }));
-  } else {
-    const tables = createTables(context);
-    out.write(estimateText(expected, { name: sink.name, bytes }, tables.format));
-    tables.printOmissions();
-  }
+  const grown = { name: sink.name, bytes: targetBytes(target.kind, expected) };
+  const { table, object } = estimateReport(expected, grown, context);
+  const { chainId, blocks } = plan;
+  await printReport(
+    { table, object: () => ({ event: "estimate", chainId, blocks, ...object() }) },
+    outputFormat(options, context),
+    context,
+  );
   reportDivergence(plan, sink.name, context);
 }
 

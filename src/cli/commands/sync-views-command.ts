@@ -18,7 +18,7 @@ const viewsOptions = {
 
 /** Defines the command `sync views`, which creates the views of a database, or updates them. */
 export const addSyncViews = defineCommand(viewsOptions, async (options, context) => {
-  const { out, output, notes, signal } = context;
+  const { out, err, output, notes, signal } = context;
   output.role = "answer";
   const target = readTarget(options, context);
   const sink = sinkOf(target);
@@ -29,7 +29,7 @@ export const addSyncViews = defineCommand(viewsOptions, async (options, context)
     });
   }
   await using nodes = openClients(options, reportsTo(notes, context));
-  const onEvent = (event: Parameters<typeof eventText>[0]) => void notes.write(`${eventText(event) ?? ""}\n`);
+  const onEvent = (event: Parameters<typeof eventText>[0]) => void err.write(`${eventText(event) ?? ""}\n`);
   await syncViews(nodes.clients, { sink, signal, hooks: { onEvent } });
   const report = {
     table() {

@@ -4,10 +4,13 @@ import { isAbsolute, join } from "node:path";
 import { RequestError } from "../../base/errors/index.js";
 import { fileError } from "../../base/errors/node-errors.js";
 import { createFolder } from "../../base/file/atomic-file.js";
-import { createSyncState } from "../../sync/index.js";
+import { createSyncState, type ExportsEstimate, type SyncClient, type SyncEvent } from "../../sync/index.js";
 import {
   archivesSource,
   duckdbSource,
+  estimateStatement,
+  type FileSourceOptions,
+  type NodeSourceOptions,
   nodeSource,
   parquetSource,
   postgresSource,
@@ -16,10 +19,10 @@ import {
 import { reportsTo } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { flagOf, type OptionValues, parsed, text } from "../declarations.js";
-import type { CommandContext, Streams } from "../output.js";
+import { type CommandContext, printable, type Streams } from "../output.js";
 import { parseSize } from "../parsers.js";
 import { blockOptions } from "../shared-options.js";
-import { createReporter } from "../sync/reporter.js";
+import { createReporter, eventText } from "../sync/reporter.js";
 import { GAPS_HEADING, openClients, rangeOf } from "../sync/sync-options.js";
 import { readTarget, targetOptions } from "../sync/target.js";
 
@@ -51,6 +54,8 @@ const [MEMORY_BYTES, CACHE_BYTES] = [2 ** 30, 4 * 2 ** 30];
 export interface OpenedSource extends QuerySource {
   /** The heading of the blocks that the tables of a statement lack. */
   readonly gapsHeading: string;
+  /** Estimates what a statement would export. Absent if nothing is exported. */
+  readonly estimate?: (sql: string, signal: AbortSignal) => Promise<ExportsEstimate>;
 }
 
 /** Returns the heading of blocks that no node was asked for. */
@@ -87,13 +92,25 @@ export function openSource(options: SourceOptions, context: CommandContext): Ope
   const heading = unloaded("load them with `tradewire sync`");
   switch (kind) {
     case "duckdb":
-      return { ...duckdbSource(place, memoryLimit), ...heading };
+      return { ...duckdbSource(place, memoryLimit, fileOptions(options, context)), ...heading };
     case "parquet":
       return { ...parquetSource(place, memoryLimit), ...heading };
     case "postgres":
       refuse(options, ["memory"], "PostgreSQL");
       return { ...postgresSource(place, { schema: target.schema, timeoutMs: options.timeout }), ...heading };
   }
+}
+
+/** Waits for a sync that writes to the file as long as --timeout allows, which ends the command itself. */
+function fileOptions({ timeout }: SourceOptions, { err, notes }: CommandContext): FileSourceOptions {
+  return {
+    ...(timeout !== undefined && { maxWaitMs: Number.POSITIVE_INFINITY }),
+    onShadowed(names) {
+      const own = printable(names.join(", "));
+      err.write(`tradewire: the file has its own ${own}; without the prefix, these names are those of tradewire\n`);
+    },
+    onWait: ({ summary }) => notes.write(`Waiting until the file can be read. ${printable(summary)}\n`),
+  };
 }
 
 /** The options that apply to a node only. */
@@ -107,33 +124,37 @@ function refuse(options: SourceOptions, names: readonly (keyof SourceOptions)[],
 }
 
 function openNode(options: SourceOptions, memoryLimit: string, context: CommandContext): OpenedSource {
-  const { notes, environment } = context;
-  return {
-    gapsHeading: `${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`,
-    async open(sql, signal) {
-      const { range } = rangeOf(options);
-      const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
-      const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
-      await using nodes = openClients(options, reportsTo(reporter?.notes ?? notes, context));
-      const source = nodeSource(nodes.clients, {
+  async function withNodes<T>(use: (clients: readonly SyncClient[], how: NodeSourceOptions) => Promise<T>): Promise<T> {
+    const { err, notes, environment } = context;
+    const { range } = rangeOf(options);
+    const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
+    const reporter = isShown ? createReporter(createSyncState({ range }), false, context) : undefined;
+    const lines = reporter?.notes ?? notes;
+    const onEvent = (event: SyncEvent) => {
+      reporter?.onEvent(event);
+      if (reporter === undefined && event.kind === "unlisted") {
+        err.write(`tradewire: ${eventText(event)}\n`);
+      }
+    };
+    await using nodes = openClients(options, reportsTo(lines, context));
+    const onWait = (pid: number | undefined) =>
+      lines.write(`Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`);
+    try {
+      return await use(nodes.clients, {
         range,
         memoryLimit,
         cacheFolder: await cacheFolder(context),
         cacheBytes: options.cacheSize ?? CACHE_BYTES,
-        hooks: {
-          onEvent: reporter?.onEvent,
-          onWait: (pid) =>
-            (reporter?.notes ?? notes).write(
-              `Waiting for another query${pid === undefined ? "" : ` (process ${pid})`}.\n`,
-            ),
-        },
+        hooks: { onEvent, onWait },
       });
-      try {
-        return await source.open(sql, signal);
-      } finally {
-        reporter?.end();
-      }
-    },
+    } finally {
+      reporter?.end();
+    }
+  }
+  return {
+    open: (sql, signal) => withNodes((clients, how) => nodeSource(clients, how).open(sql, signal)),
+    estimate: (sql, signal) => withNodes((clients, how) => estimateStatement(clients, sql, how, signal)),
+    gapsHeading: `${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`,
     async [Symbol.asyncDispose]() {},
   };
 }

@@ -44,7 +44,7 @@ export interface Names {
 export function createNames(
   client: Client,
   { raw = false }: { readonly raw?: boolean | undefined },
-  { signal, notes }: Pick<CommandContext, "signal" | "notes">,
+  { signal, err }: Pick<CommandContext, "signal" | "err">,
 ): Names {
   const [markets, assets] = [new Map<string, Market>(), new Map<string, Asset>()];
   const units = new Map<string, MarketUnits>();
@@ -112,7 +112,7 @@ export function createNames(
       failedAt.set(id, monotonicMs());
       if (failed === undefined && !raw) {
         const note = `the decimals of ${kind} ${shortId(id, false)} cannot be loaded: ${why}; its ${numbers} are left out. Use --raw for the integers of the network`;
-        notes.write(`tradewire: ${printable(note)}\n`);
+        err.write(`tradewire: ${printable(note)}\n`);
       }
     };
   }

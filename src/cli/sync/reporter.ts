@@ -27,7 +27,7 @@ export interface Reporter {
 export function createReporter(
   state: SyncState,
   asJson: boolean,
-  { out, notes, environment }: CommandContext,
+  { out, err, notes, environment }: CommandContext,
   { worker = false }: { readonly worker?: boolean } = {},
 ): Reporter {
   const isTerminal = notes.isTTY === true && environment["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
@@ -41,7 +41,9 @@ export function createReporter(
   if (isTerminal) {
     return terminalReporter(state, onEvent, notes, worker ? workerLines : progressLines);
   }
-  return asJson ? { onEvent, notes, end() {} } : logReporter(state, onEvent, notes, worker ? workerLogLine : logLine);
+  return asJson
+    ? { onEvent, notes, end() {} }
+    : logReporter(state, onEvent, { err, notes }, worker ? workerLogLine : logLine);
 }
 
 function terminalReporter(
@@ -76,7 +78,7 @@ function terminalReporter(
 function logReporter(
   state: SyncState,
   onEvent: (event: SyncEvent) => void,
-  notes: CommandContext["notes"],
+  { err, notes }: Pick<CommandContext, "err" | "notes">,
   lineOf: typeof logLine,
 ): Reporter {
   const describe = createEventDescriber();
@@ -100,7 +102,8 @@ function logReporter(
       onEvent(event);
       const text = describe(event);
       if (text !== undefined) {
-        notes.write(`${new Date(unixMs()).toISOString().slice(0, 19)}Z ${text}\n`);
+        const to = WARNINGS.has(event.kind) ? err : notes;
+        to.write(`${new Date(unixMs()).toISOString().slice(0, 19)}Z ${text}\n`);
       }
       if (event.kind === "waiting" || event.kind === "planned") {
         if (!logged.has(event.kind)) {
@@ -204,6 +207,9 @@ function createEventDescriber(): (event: SyncEvent) => string | undefined {
     return printable(`the data node of ${node} ${describeLag(lag)}`);
   };
 }
+
+/** The events that say what tables or views lack, or store otherwise. */
+const WARNINGS: ReadonlySet<SyncEvent["kind"]> = new Set(["failed", "unknown", "unviewed", "unlisted"]);
 
 /** Returns the note about an event that people should see at once. */
 export function eventText(event: SyncEvent): string | undefined {

@@ -46,11 +46,17 @@ export async function selectBlocks(
   const end = before === undefined ? spans.length : await firstReaching(spans, before, readTimes);
   const [first, last] = [spans[start], spans[Math.min(end, spans.length - 1)]];
   if (first === undefined || last === undefined) {
-    throw new RequestError(`is after the last block of the range, ${asked.toBlock}`, {
-      option: "since",
-      errorCode: "TW_BLOCK_RANGE",
-      advice: `The node's history has nothing from ${timeText(from ?? 0n)} on yet. Wait for the next segment, or use an earlier time.`,
-    });
+    const isLast = asked.toBlock >= (segments.at(-1)?.toHeight ?? 0n);
+    throw new RequestError(
+      `is after the time of block ${asked.toBlock}, the last of the ${isLast ? "history" : "range"}`,
+      {
+        option: "since",
+        errorCode: "TW_BLOCK_RANGE",
+        advice: isLast
+          ? `The node's history has nothing from ${timeText(from ?? 0n)} on yet. Wait for the next segment, or use an earlier time.`
+          : "Use an earlier time or a later last block.",
+      },
+    );
   }
   const range = { fromBlock: first.fromBlock, toBlock: last.toBlock < first.fromBlock ? first.toBlock : last.toBlock };
   const cut = await blockFilter(asked, [first, last], readTimes);
@@ -94,8 +100,25 @@ export function absoluteRange(
     fromBlock: absoluteBlock(segments, fromBlock ?? first.fromHeight, first.fromHeight),
     toBlock: absoluteBlock(segments, toBlock ?? last.toHeight, 0n),
   };
-  requireOrder(range);
+  assertWithin(range, { fromBlock, toBlock }, { fromBlock: first.fromHeight, toBlock: last.toHeight });
   return range;
+}
+
+/**
+ * Asserts that a range is not empty. What was not asked for is not named.
+ *
+ * @throws {@link RequestError} if it is
+ */
+function assertWithin(range: BlockRange, asked: Pick<AskedPart, "fromBlock" | "toBlock">, history: BlockRange): void {
+  const option = asked.toBlock === undefined ? "fromBlock" : asked.fromBlock === undefined ? "toBlock" : undefined;
+  if (range.fromBlock > range.toBlock && option !== undefined) {
+    throw new RequestError(`${range[option]} is outside the node's history`, {
+      option,
+      errorCode: "TW_BLOCK_RANGE",
+      advice: `Its history has blocks ${history.fromBlock} to ${history.toBlock}.`,
+    });
+  }
+  requireOrder(range);
 }
 
 /** Returns the height of a block that may count from the end: at least `min`, since the last 100,000 blocks of fewer are all. */

@@ -4,6 +4,7 @@ import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
+import { readOthers } from "../sinks/duckdb/duckdb-views.js";
 import { type ListedTable, listedTables } from "../views/listed-records.js";
 import { statementError } from "./duckdb-errors.js";
 import { ATTACHED, type DuckdbContent, prepareSelect } from "./duckdb-query.js";
@@ -13,8 +14,11 @@ import { createNamedViews } from "./named-views.js";
 /**
  * Returns the content of a DuckDB file for a statement. If a sync has created it, the views and functions are those of this release, in
  * memory, also if it was created without any.
+ *
+ * @param onShadowed called with the names of views, functions and tables of the file that have the names of such ones: with the name of the
+ *   file, the statement can name them
  */
-export function fileContent(path: string, sql: string): DuckdbContent {
+export function fileContent(path: string, sql: string, onShadowed: (names: readonly string[]) => void): DuckdbContent {
   return {
     name: `duckdb:${path}`,
     file: path,
@@ -30,7 +34,13 @@ export function fileContent(path: string, sql: string): DuckdbContent {
       for (const table of tables.map(identifier)) {
         await connection.run(`CREATE VIEW ${table} AS FROM ${ATTACHED}.main.${table}`);
       }
-      await createNamedViews(connection, sql);
+      const created = await createNamedViews(connection, sql);
+      const others = await readOthers(connection, `database_name = '${ATTACHED}' AND schema_name = 'main'`);
+      const named = new Set(sql.toLowerCase().match(/(?<![\w.])\w+/gu)); // Without the name of the file.
+      const shadowed = [...created].filter((name) => others.has(name) && named.has(name));
+      if (shadowed.length > 0) {
+        onShadowed(shadowed.map((name) => `${ATTACHED}.${name}`));
+      }
       await connection.run(`SET search_path = 'memory.main,${ATTACHED}.main'`);
       const read = await tablesOf(connection, sql);
       return await ledgerGaps(connection, read.tables, tables.includes("tradewire_tables"));
@@ -70,7 +80,7 @@ export interface StatementTables {
 export async function tablesOf(connection: DuckDBConnection, sql: string): Promise<StatementTables> {
   try {
     (await prepareSelect(connection, sql)).destroySync();
-    const names = new Set(connection.getTableNames(sql, false).map((name) => name.toLowerCase()));
+    const names = new Set(await readNames(connection, sql));
     return {
       tables: tableNames.filter((table) => names.has(table)),
       listed: listedTables.filter((table) => names.has(table)),
@@ -79,6 +89,24 @@ export async function tablesOf(connection: DuckDBConnection, sql: string): Promi
   } catch (reason) {
     throw statementError(reason, "the statement");
   }
+}
+
+/**
+ * Returns the names of the tables that a statement reads: those of its plan, from which nothing was left out. DuckDB's own list is empty for
+ * joins with USING.
+ */
+async function readNames(connection: DuckDBConnection, sql: string): Promise<readonly string[]> {
+  await connection.run("PRAGMA disable_optimizer; SET explain_output = 'optimized_only'");
+  const plan = await connection.runAndReadAll(`EXPLAIN (FORMAT json)\n${sql}`);
+  await connection.run("PRAGMA enable_optimizer; RESET explain_output");
+  const names: string[] = [];
+  JSON.parse(String(plan.getRows()[0]?.[1]), (key, value: unknown) => {
+    if (key === "Table" && typeof value === "string") {
+      names.push(value.split(".").at(-1) ?? "");
+    }
+    return value;
+  });
+  return names;
 }
 
 /** Returns whether a statement cannot be answered without a table. Other views use `markets` for codes and decimals, if it exists. */

@@ -1,5 +1,5 @@
 import { Code } from "../../base/errors/code.js";
-import { MAX_MESSAGE, truncate } from "../../base/errors/error-text.js";
+import { closestName, MAX_MESSAGE, truncate } from "../../base/errors/error-text.js";
 import { RequestError, SinkError, TradewireError } from "../../base/errors/index.js";
 import { isError } from "../../base/errors/node-errors.js";
 import { duckdbError } from "../sinks/duckdb/duckdb-package.js";
@@ -30,10 +30,24 @@ export function statementError(reason: unknown, name: string): TradewireError {
   if (!OF_STATEMENT.test(said)) {
     return duckdbError(reason, name);
   }
-  const [, hint] = /\n(Did you mean [^\n]*)/u.exec(said) ?? [];
+  const hint = hintOf(said);
   const missing = /^Catalog Error: Table (?:with name|Function)/u.test(said);
   const advice = [hint, missing ? "`SHOW TABLES` lists what there is." : undefined].filter(Boolean).join(" ");
   return new RequestError(`${lineOf(said)}${placeOf(said)}`, { advice, cause: reason });
+}
+
+/** Returns DuckDB's suggestion if it is near what the statement names: it suggests the nearest name, however far it is. */
+function hintOf(said: string): string | undefined {
+  const [, hint] = /\nDid you mean ([^\n]*)/u.exec(said) ?? [];
+  const [, name] = / with name "?([\w.]+)"? does not exist/u.exec(said) ?? [];
+  if (hint === undefined || name === undefined) {
+    return hint && `Did you mean ${hint}`;
+  }
+  const near = closestName(
+    name,
+    [...hint.matchAll(/"([^"]+)"/gu)].map(([, each = ""]) => each),
+  );
+  return near && `Did you mean ${near}?`;
 }
 
 /** Returns the message without the hint and the place. */

@@ -20,6 +20,7 @@ import {
   type QueryDatabase,
   type QueryRows,
   severalStatements,
+  splitExplain,
 } from "./query-database.js";
 
 /** What a database in memory gives its statements to read. */
@@ -155,6 +156,10 @@ async function reading(
 
   return {
     async query(sql): Promise<QueryRows> {
+      const { explain, statement } = splitExplain(sql);
+      if (explain !== "") {
+        return await running(() => planOf(connection, explain, statement));
+      }
       const result = await running(async () => (await prepareSelect(connection, sql)).stream());
       return {
         columns: distinctNames(result.columnNames()),
@@ -182,6 +187,20 @@ async function reading(
     },
   };
 }
+
+/** Returns the plan of a statement that only reads, each line in a row. */
+async function planOf(connection: DuckDBConnection, explain: string, statement: string): Promise<QueryRows> {
+  (await prepareSelect(connection, statement)).destroySync();
+  const plan = await connection.runAndReadAll(`${explain}\n${statement}`);
+  return {
+    columns: plan.columnNames(),
+    async *batches() {
+      yield { rows: plan.getRows().flatMap(([key, text]) => linesOf(text).map((line) => [String(key), line])) };
+    },
+  };
+}
+
+const linesOf = (text: unknown) => String(text).trimEnd().split("\n");
 
 const NAMES = `SELECT DISTINCT name FROM (
   SELECT table_name AS name FROM duckdb_columns() WHERE NOT internal

@@ -13,15 +13,15 @@ const NAMES_ANY = /\b(?:show|information_schema|pg_catalog|query|query_table|(?:
  * tables of network history. To create all of them takes some tenths of a second, which is done only if the statement may list them, or
  * is wrong: the error then suggests the nearest name.
  *
+ * @returns the names of what was created
  * @throws errors of DuckDB
  */
-export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<void> {
+export async function createNamedViews(connection: DuckDBConnection, sql: string): Promise<ReadonlySet<string>> {
   const columns = await readColumns(connection);
   const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(withoutTexts(columns)) });
-  for (const statement of before) {
-    const [, name = ""] = /^CREATE TABLE IF NOT EXISTS (\w+)/u.exec(statement) ?? [];
+  for (const { name, create } of before) {
     if (!columns.has(name)) {
-      await connection.run(statement);
+      await connection.run(create);
     }
   }
   const named = partsNamed(sql, parts);
@@ -34,7 +34,9 @@ export async function createNamedViews(connection: DuckDBConnection, sql: string
     for (const { create } of parts) {
       await connection.run(create);
     }
+    return new Set(parts.map(({ name }) => name));
   }
+  return named;
 }
 
 async function lacksName(connection: DuckDBConnection, sql: string): Promise<boolean> {

@@ -6,14 +6,16 @@ import type { TableName } from "../../data/schema/table-names.js";
 import { retryWhileUnavailable } from "../availability.js";
 import { askedTables, compareCoverage } from "../coverage.js";
 import { DivergenceError } from "../divergence.js";
+import { type ExportsEstimate, estimateSync, estimateUnits } from "../estimate.js";
 import { readHistory } from "../node-history.js";
+import { planHistory } from "../plan-history.js";
 import type { CoverageQuery, TableRange } from "../sink.js";
 import { duckdbSink } from "../sinks/duckdb/duckdb-sink.js";
 import { syncHistory } from "../sync.js";
 import { createReporter, type SyncHooks } from "../sync-events.js";
 import { parseBlockRange, type SyncClient, type SyncOptions } from "../sync-options.js";
 import type { NodeHistory } from "../unit.js";
-import { NOTHING_TO_CLOSE, openLoaded } from "./duckdb-sources.js";
+import { NOTHING_TO_CLOSE, openLoaded, tablesRead } from "./duckdb-sources.js";
 import { type CacheFile, takeCacheFile } from "./history-cache.js";
 import type { QueryDatabase, QuerySource } from "./query-database.js";
 
@@ -49,17 +51,12 @@ class UnusableCache extends RequestError {}
  * @param clients the node, or several nodes of one network
  */
 export function nodeSource(clients: readonly SyncClient[], options: NodeSourceOptions): QuerySource {
-  const { cacheFolder, cacheBytes, memoryLimit, hooks } = options;
-  const range = parseBlockRange(options.range);
+  const { cacheBytes, memoryLimit } = options;
   return {
     ...NOTHING_TO_CLOSE,
     open: (sql, signal) =>
       openLoaded(sql, { memoryLimit, signal }, async (tables, open) => {
-        const retryContext = { retryForMs: RETRY_MS, report: createReporter(hooks), signal };
-        const history = await retryWhileUnavailable(() => readHistory(clients, signal), retryContext);
-        assertWithin(history, range);
-        const key = [history.chainId, range.fromBlock, range.toBlock].join("\0");
-        const file = await takeCacheFile(cacheFolder, key, { onWait: hooks.onWait, signal });
+        const { history, range, file } = await takeHistory(clients, { ...options, signal });
         try {
           let database = await openComplete(file, { history, tables, range }, open, signal);
           if (database === undefined) {
@@ -73,6 +70,63 @@ export function nodeSource(clients: readonly SyncClient[], options: NodeSourceOp
           throw reason;
         }
       }),
+  };
+}
+
+/**
+ * Estimates what a statement would export into the cache, which is not changed.
+ *
+ * @param clients the node, or several nodes of one network
+ * @throws {@link RequestError} if the statement is wrong, or does more than read; errors of the node
+ */
+export async function estimateStatement(
+  clients: readonly SyncClient[],
+  sql: string,
+  options: NodeSourceOptions,
+  signal: AbortSignal,
+): Promise<ExportsEstimate> {
+  const tables = await tablesRead(sql, { memoryLimit: options.memoryLimit, signal });
+  if (tables.length === 0) {
+    return await estimateUnits(clients, [], { parallel: 1, signal });
+  }
+  const { file } = await takeHistory(clients, { ...options, signal });
+  await using _ = file;
+  const exported = (path: string): SyncOptions => ({ ...loadingOptions({ ...options, signal }, path), tables });
+  const isContinued = await planHistory(clients, exported(file.path)).then(
+    ({ gaps, divergence }) => gaps.length === 0 && divergence === undefined,
+    (reason: unknown) => {
+      if (!isOfCache(reason)) {
+        throw reason;
+      }
+      return false;
+    },
+  );
+  const { plan: _plan, ...estimate } = await estimateSync(
+    clients,
+    exported(isContinued ? file.path : `${file.path}.new`),
+  );
+  return estimate;
+}
+
+/** Reads the history of the nodes, and takes the file of the cache for it. */
+async function takeHistory(clients: readonly SyncClient[], { cacheFolder, hooks, signal, ...options }: Loading) {
+  const range = parseBlockRange(options.range);
+  const retryContext = { retryForMs: RETRY_MS, report: createReporter(hooks), signal };
+  const history = await retryWhileUnavailable(() => readHistory(clients, signal), retryContext);
+  assertWithin(history, range);
+  const key = [history.chainId, range.fromBlock, range.toBlock].join("\0");
+  const file = await takeCacheFile(cacheFolder, key, { onWait: hooks.onWait, signal });
+  return { history, range, file };
+}
+
+/** Returns the options of the sync that loads tables into a file of the cache. */
+function loadingOptions({ range, memoryLimit, signal }: Loading, path: string) {
+  return {
+    sink: duckdbSink(path, { memoryLimit }),
+    range,
+    segmentsPerExport: SEGMENTS_PER_EXPORT,
+    retryForMs: RETRY_MS,
+    signal,
   };
 }
 
@@ -189,9 +243,10 @@ async function loadOnce(
   clients: readonly SyncClient[],
   file: CacheFile,
   tables: readonly TableName[],
-  { range, cacheBytes, memoryLimit, hooks, signal }: Loading,
+  options: Loading,
 ): Promise<readonly TableRange[]> {
-  const ending = linkedController(signal);
+  const { cacheBytes, hooks } = options;
+  const ending = linkedController(options.signal);
   let isFull = false;
   const watchSize = async () => {
     if ((await file.size()) > cacheBytes) {
@@ -201,12 +256,8 @@ async function loadOnce(
   };
   try {
     const { failed, gaps } = await syncHistory(clients, {
-      sink: duckdbSink(file.path, { memoryLimit }),
+      ...loadingOptions({ ...options, signal: ending.signal }, file.path),
       tables,
-      range,
-      segmentsPerExport: SEGMENTS_PER_EXPORT,
-      retryForMs: RETRY_MS,
-      signal: ending.signal,
       hooks: {
         onEvent(event) {
           hooks.onEvent?.(event);

@@ -3,7 +3,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { Code } from "../../base/errors/code.js";
 import { SinkError } from "../../base/errors/index.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
-import { identifier, sinkColumns } from "../sink-columns.js";
+import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
 import { inDuckdb } from "../sinks/duckdb/duckdb-package.js";
 import { loadListed } from "../sinks/parquet/listed-files.js";
@@ -107,13 +107,8 @@ async function addLedger(
 /** The views were created over the empty table, which takes much less time than over many files. */
 async function showFiles(connection: DuckDBConnection, layout: FolderLayout, table: TableName): Promise<void> {
   const files = fileLiteral(layout.table(table)).replace(/'$/u, "/**/*.parquet'");
-  // Earlier releases wrote Bloom filters, see NO_BLOOM_FILTERS. They are not applied to an expression.
-  const bytes = sinkColumns(table).flatMap(({ name, holds }) =>
-    holds === "id" ? [`${name} || ''::BLOB AS ${name}`] : [],
-  );
-  const columns = bytes.length === 0 ? "*" : `* REPLACE (${bytes.join(", ")})`;
   await connection.run(`DROP TABLE ${table}`);
   await connection.run(
-    `CREATE VIEW ${table} AS SELECT ${columns} FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
+    `CREATE VIEW ${table} AS FROM read_parquet(${files}, union_by_name = true, hive_partitioning = false)`,
   );
 }

@@ -4,10 +4,17 @@ import { CanceledError, RequestError, type TradewireError } from "../../base/err
 import { onAbort } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import { loadPackages } from "../sinks/postgres/postgres-connections.js";
-import { isServerError, type ServerError, sinkError } from "../sinks/postgres/postgres-errors.js";
+import { isServerError, queryError, type ServerError } from "../sinks/postgres/postgres-errors.js";
 import { parseTarget, type Target } from "../sinks/postgres/postgres-target.js";
 import { NOTHING_TO_CLOSE } from "./duckdb-sources.js";
-import { assertStatement, distinctNames, type QueryDatabase, type QuerySource, timeText } from "./query-database.js";
+import {
+  assertStatement,
+  distinctNames,
+  type QueryDatabase,
+  type QuerySource,
+  splitExplain,
+  timeText,
+} from "./query-database.js";
 
 /** The number of rows that are fetched at a time. */
 const FETCH_ROWS = 1000;
@@ -45,7 +52,8 @@ async function openPostgres(target: Target, timeoutMs: number, signal: AbortSign
   };
   const stop = onAbort(signal, () => void end());
 
-  async function running<T>(work: () => Promise<T>, sql?: string): Promise<T> {
+  /** Runs work. `before` is the number of characters that are sent before the statement; without it, the work is not the statement's. */
+  async function running<T>(work: () => Promise<T>, before?: number): Promise<T> {
     throwIfAborted(signal);
     try {
       return await work();
@@ -53,7 +61,9 @@ async function openPostgres(target: Target, timeoutMs: number, signal: AbortSign
       if (signal.aborted) {
         throw new CanceledError({ cause: reason });
       }
-      throw sql === undefined ? sinkError(reason, target.name, target.secrets) : statementError(reason, target);
+      throw before === undefined
+        ? queryError(reason, target.name, target.secrets)
+        : statementError(reason, target, before);
     }
   }
   const close = async () => {
@@ -73,13 +83,18 @@ async function openPostgres(target: Target, timeoutMs: number, signal: AbortSign
     gaps: [],
     async query(sql) {
       assertStatement(sql);
-      await running(() => extended(client, `${DECLARE}${sql}`), sql);
-      const fetch = () => running(() => extended(client, `FETCH ${FETCH_ROWS} FROM tradewire_query`), sql);
-      let part = await fetch();
+      const { explain, statement } = splitExplain(sql);
+      await running(() => extended(client, `${DECLARE}${statement}`), DECLARE.length - explain.length);
+      const fetch = () => running(() => extended(client, `FETCH ${FETCH_ROWS} FROM tradewire_query`), 0);
+      // A cursor cannot have a plan, but the server has now accepted the statement for one.
+      let part = await (explain === "" ? fetch() : running(() => extended(client, sql), 0));
       const columns = distinctNames(part.fields.map(({ name }) => name));
       async function* batches() {
         for (; part.rows.length > 0; part = await fetch()) {
           yield { rows: part.rows };
+          if (explain !== "") {
+            return;
+          }
         }
       }
       return { columns, batches };
@@ -142,17 +157,17 @@ function getTypeParser(oid: number): (value: unknown) => JsonValue {
 /** Classes of SQLSTATE that a statement causes: data, transactions that only read, syntax and names, and rights. */
 const OF_STATEMENT = /^(?:0A|22|25|34|42|P0)/u;
 
-function statementError(reason: unknown, { name, secrets }: Target): TradewireError {
+function statementError(reason: unknown, { name, secrets }: Target, before: number): TradewireError {
   if (!isServerError(reason) || !OF_STATEMENT.test(reason.code)) {
-    return sinkError(reason, name, secrets);
+    return queryError(reason, name, secrets);
   }
-  const { hint, place } = placeOf(reason);
+  const { hint, place } = placeOf(reason, before);
   return new RequestError(`${reason.message.replaceAll(/\s+/gu, " ")}${place}`, { advice: hint, cause: reason });
 }
 
 /** Returns the hint of the server, and where in the statement the error is. */
-function placeOf(reason: ServerError): { readonly hint: string | undefined; readonly place: string } {
+function placeOf(reason: ServerError, before: number): { readonly hint: string | undefined; readonly place: string } {
   const hint = "hint" in reason && typeof reason.hint === "string" ? reason.hint : undefined;
-  const position = "position" in reason ? Number(reason.position) - DECLARE.length : 0;
+  const position = "position" in reason ? Number(reason.position) - before : 0;
   return { hint, place: position > 0 ? ` (at character ${position})` : "" };
 }

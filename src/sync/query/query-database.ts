@@ -73,6 +73,20 @@ export function severalStatements(): RequestError {
   });
 }
 
+/** The begin of a statement that asks for the plan of another one. What a parenthesis begins may be that statement. */
+const EXPLAIN =
+  /^(?:\s|--[^\n]*\n|\/\*.*?\*\/)*explain(?:(?:\s+(?:analyze|verbose))+(?=[\s(])|\s*\((?!\s*(?:select|with|from|values|table|\())[\w\s,]*\))?(?=[\s(])/isu;
+
+/**
+ * Separates a statement from what asks for its plan in place of its rows.
+ *
+ * @returns the statement, and `EXPLAIN` with its options and the comments before it; empty if the rows are asked for
+ */
+export function splitExplain(sql: string): { readonly explain: string; readonly statement: string } {
+  const [explain = ""] = EXPLAIN.exec(sql) ?? [];
+  return { explain, statement: sql.slice(explain.length) };
+}
+
 /**
  * Asserts that a statement has no character at which databases end it.
  *
@@ -88,6 +102,6 @@ export function assertStatement(sql: string): void {
 
 export function changingStatement(): RequestError {
   return new RequestError("the statement is not one that only reads rows", {
-    advice: "Use SELECT, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE.",
+    advice: "Use SELECT, WITH, VALUES, or EXPLAIN of these; in DuckDB also DESCRIBE, SHOW or SUMMARIZE.",
   });
 }

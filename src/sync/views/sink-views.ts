@@ -3,7 +3,7 @@ import { FROM_BLOCK, sinkColumns } from "../sink-columns.js";
 import { candleFunction, marketViews } from "./market-views.js";
 import { helperFunctions, loadedBlocksView, stateFunctions, stateViews } from "./state-views.js";
 import { readableQuery } from "./table-views.js";
-import { listedTablesSql, versionViews } from "./version-views.js";
+import { listedTables, versionViews } from "./version-views.js";
 import {
   DUCKDB_MACROS,
   type HelperFunction,
@@ -23,8 +23,8 @@ export interface ViewTables {
 
 /** The views and functions of a sink, in the order in which they can be created. */
 export interface SinkViews {
-  /** Creates what the views need, if it does not exist. */
-  readonly before: readonly string[];
+  /** The tables that the views need, each with the statement that creates it if it does not exist. */
+  readonly before: readonly { readonly name: string; readonly create: string }[];
   readonly parts: readonly SinkView[];
 }
 
@@ -69,7 +69,7 @@ export function sinkViews({ dialect, prefix, tables }: ViewTables): SinkViews {
   });
   const helper = (each: HelperFunction) => ({ kind: "function" as const, ...each });
   return {
-    before: listedTablesSql(dialect, prefix),
+    before: listedTables(dialect, prefix),
     parts: [
       ...(dialect === "duckdb" ? DUCKDB_MACROS : []).map(helper),
       ...[...versionViews(dialect, prefix, tables), loadedBlocksView(prefix)].map(view),

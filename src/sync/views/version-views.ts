@@ -42,12 +42,16 @@ const TYPES: { readonly [dialect in ViewDialect]: Readonly<Record<ListedType, st
   postgres: { id: "bytea", time: "timestamptz", text: "text", integer: "int4" },
 };
 
-/** Returns the statements that create the tables of what nodes list, if they do not exist. */
-export function listedTablesSql(dialect: ViewDialect, prefix: string): string[] {
+/** Returns the tables of what nodes list, each with the statement that creates it if it does not exist. */
+export function listedTables(
+  dialect: ViewDialect,
+  prefix: string,
+): { readonly name: string; readonly create: string }[] {
   return Object.entries(LISTED_TABLES).map(([name, columns]) => {
     const list = columns.map(([column, type]) => `${column} ${TYPES[dialect][type]}`);
     const key = columns.flatMap(([column, type], index) => (index === 0 || type === "time" ? [column] : []));
-    return `CREATE TABLE IF NOT EXISTS ${prefix}${name} (${list.join(", ")}, PRIMARY KEY (${key.join(", ")}))`;
+    const create = `CREATE TABLE IF NOT EXISTS ${prefix}${name} (${list.join(", ")}, PRIMARY KEY (${key.join(", ")}))`;
+    return { name, create };
   });
 }
 

@@ -7,12 +7,20 @@ it.each([
   ["TRADES", ["orders", "trades"], "trades"],
   // An ending that is left out is nearer than another word.
   ["GRPC_WINDOW", ["GRPC_CODEC", "GRPC_WINDOW_BYTES"], "GRPC_WINDOW_BYTES"],
-  // At most a third of the characters are wrong; two that are swapped count as one.
-  ["abcdef", ["abcdxy"], "abcdxy"],
-  ["abcdef", ["abcxyz"], undefined],
+  // One character is wrong, or at most a quarter; two that are swapped count as one.
+  ["abcdefgh", ["abcdefxy"], "abcdefxy"],
+  ["abcdef", ["abcdxy"], undefined],
+  ["nwe", ["new"], "new"],
+  ["subscribe", ["describe"], undefined],
+  ["import", ["export"], undefined],
+  ["report", ["export"], undefined],
+  ["trace", ["trades"], undefined],
   ["abdc", ["abcd", "abxy"], "abcd"],
   ["markets", ["keys"], undefined],
   ["url", ["transport", "grpc.url"], "grpc.url"],
+  ["url", ["grpc-url"], "grpc-url"],
+  // The end of a word is no word.
+  ["port", ["export", "transport"], undefined],
   ["stop", ["stop-orders"], "stop-orders"],
   ["st", ["stop-orders"], undefined],
   ["", ["trades"], undefined],

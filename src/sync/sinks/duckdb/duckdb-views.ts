@@ -24,9 +24,9 @@ export async function createViews(connection: DuckDBConnection): Promise<void> {
     columns.set(table, [...(await tableColumns(connection, table)), FROM_BLOCK]);
   }
   const { before, parts } = sinkViews({ dialect: "duckdb", prefix: "", tables: viewedTables(columns) });
-  const others = await readOthers(connection);
-  for (const statement of before) {
-    await connection.run(statement);
+  const others = await readOthers(connection, HERE);
+  for (const { create } of before) {
+    await connection.run(create);
   }
   for (const { kind, name, create } of parts) {
     if (others.has(name)) {
@@ -47,11 +47,11 @@ async function readSynced(connection: DuckDBConnection): Promise<TableName[]> {
 }
 
 /** Reads the names of tables, and of views and macros that no sync has created. */
-async function readOthers(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
+export async function readOthers(connection: DuckDBConnection, where: string): Promise<ReadonlySet<string>> {
   const found = await connection.runAndReadAll(
-    `SELECT lower(view_name) FROM duckdb_views() WHERE ${HERE} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
-     UNION ALL SELECT lower(function_name) FROM duckdb_functions() WHERE ${HERE} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
-     UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${HERE}`,
+    `SELECT lower(view_name) FROM duckdb_views() WHERE ${where} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(function_name) FROM duckdb_functions() WHERE ${where} AND NOT internal AND comment IS DISTINCT FROM '${OURS}'
+     UNION ALL SELECT lower(table_name) FROM duckdb_tables() WHERE ${where}`,
   );
   return new Set(found.getRows().map(([name]) => String(name)));
 }

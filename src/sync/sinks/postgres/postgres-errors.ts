@@ -16,6 +16,7 @@ export interface ServerError {
 const LATER =
   "Wait until PostgreSQL is reachable. The sync then continues automatically, and fetches uncommitted units again.";
 const AGAIN = "Retry immediately: other transactions conflicted with this one.";
+const NO_DATABASE = "Create the database first, or correct its name.";
 const RIGHTS = "Check the user, the password and the user's privileges.";
 
 /** The code and the advice for each SQLSTATE, or for its class. The longest prefix applies. */
@@ -29,7 +30,7 @@ const STATES: readonly (readonly [prefix: string, code: Code, advice: string])[]
   ["55P03", Code.Aborted, AGAIN],
   ["28", Code.Unauthenticated, RIGHTS],
   ["42501", Code.PermissionDenied, RIGHTS],
-  ["3D000", Code.NotFound, "Create the database first, or correct its name."],
+  ["3D000", Code.NotFound, NO_DATABASE],
   ["53", Code.ResourceExhausted, "Free or add the resource that the server lacks, such as disk space."],
   ["57014", Code.DeadlineExceeded, "Check which user or setting cancels statements on the server."],
   [
@@ -91,8 +92,25 @@ export function isDuplicate(reason: unknown): boolean {
   return reason instanceof SinkError && isServerError(reason.cause) && reason.cause.code === "23505";
 }
 
+/** The advice for those who query a database, in place of that for a sync. */
+const QUERY_ADVICE: ReadonlyMap<string, string> = new Map([
+  [LATER, "Wait until PostgreSQL is reachable, and run the statement again."],
+  [NO_PASSWORD, NO_PASSWORD.replace("--to-env", "--from-env")],
+  [NO_DATABASE, "Correct the name of the database."],
+]);
+
+/** Converts an error of `pg` to an error of a query. */
+export function queryError(reason: unknown, where: string, secrets: readonly string[]): TradewireError {
+  return sinkError(reason, where, secrets, (advice) => QUERY_ADVICE.get(advice) ?? advice);
+}
+
 /** Converts an error of `pg` to an error of the sink. */
-export function sinkError(reason: unknown, where: string, secrets: readonly string[]): TradewireError {
+export function sinkError(
+  reason: unknown,
+  where: string,
+  secrets: readonly string[],
+  adviceOf = (advice: string) => advice,
+): TradewireError {
   if (reason instanceof TradewireError) {
     return reason;
   }
@@ -104,7 +122,11 @@ export function sinkError(reason: unknown, where: string, secrets: readonly stri
   const clean = secrets.reduce((text, secret) => text.replaceAll(secret, "…"), said.replace(/\p{Cc}+/gu, " "));
   const [code, advice] = kindOf(reason);
   const cause = secrets.some((secret) => said.includes(secret)) ? undefined : reason;
-  return new SinkError(`${where}: ${clean}`, { code, advice, ...(cause === undefined ? {} : { cause }) });
+  return new SinkError(`${where}: ${clean}`, {
+    code,
+    advice: adviceOf(advice),
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 function kindOf(reason: unknown): readonly [Code, string] {

@@ -5,6 +5,7 @@ import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
+import type { TableName } from "../../../data/schema/table-names.js";
 import { identifier } from "../../sink-columns.js";
 import { type SinkView, sinkViews, viewedTables } from "../../views/sink-views.js";
 import { assertTrusted, readCatalog } from "./postgres-catalog.js";
@@ -79,7 +80,10 @@ export async function createViews(
     return;
   }
   await client.query(`SET LOCAL lock_timeout TO ${LOCK_MS}`);
-  await runAll(client, before);
+  await runAll(
+    client,
+    before.map(({ create }) => create),
+  );
   await client.query("SAVEPOINT replacing");
   try {
     await createParts(client, prefix, changed);
@@ -94,12 +98,33 @@ export async function createViews(
   }
 }
 
+/**
+ * Returns the statements that create the views and functions that a sync would create over tables. A sync then leaves them as they are.
+ *
+ * @param schema the schema of the tables; without it, they are those of the search path, and a sync is expected to use `public`
+ */
+export function viewsScript(tables: readonly TableName[], schema: string | undefined): string[] {
+  const viewed = new Map(tables.map((table) => [table, []]));
+  const viewsIn = (prefix: string) => sinkViews({ dialect: "postgres", prefix, tables: viewed });
+  const prefix = schema === undefined ? "" : `${identifier(schema)}.`;
+  const { before, parts } = viewsIn(prefix);
+  const synced = viewsIn(`${identifier(schema ?? "public")}.`).parts;
+  const marks = new Map(synced.map((part) => [part.name, markOf(part)]));
+  return [
+    ...before.map(({ create }) => create),
+    ...parts.flatMap((part) => [part.create, commentSql(prefix, part, marks.get(part.name) ?? "")]),
+  ];
+}
+
 async function createParts(client: PoolClient, prefix: string, parts: readonly SinkView[]): Promise<void> {
   for (const part of parts) {
     await client.query(part.create);
-    const kind = part.kind === "view" ? "VIEW" : "FUNCTION";
-    await client.query(`COMMENT ON ${kind} ${prefix}${part.name} IS '${markOf(part)}'`);
+    await client.query(commentSql(prefix, part, markOf(part)));
   }
+}
+
+function commentSql(prefix: string, { kind, name }: SinkView, mark: string): string {
+  return `COMMENT ON ${kind === "view" ? "VIEW" : "FUNCTION"} ${prefix}${name} IS '${mark}'`;
 }
 
 /** Returns the comment of a view or function, which changes with its definition. */
