@@ -26,11 +26,11 @@ interface State {
   readonly order: readonly string[];
   /** The condition for the last row to be part of the state. */
   readonly where?: (row: string) => string;
-  /** Whether there are few of them, each with many rows. */
-  readonly few?: boolean;
+  /** Whether there are `few` of them, each with many rows, or `many`, each with few. */
+  readonly count?: "few" | "many";
 }
 
-const ORDERS = { table: "orders", of: ["id_hex"], order: ["vega_time", "seq_num"] } as const;
+const ORDERS = { table: "orders", of: ["id_hex"], order: ["vega_time", "seq_num"], count: "many" } as const;
 
 const POSITIONS: State = { table: "positions", of: ["party_id_hex", "market_id"], order: ["vega_time"] };
 
@@ -39,7 +39,7 @@ const STATES: { readonly [name: string]: State } = {
   positions: POSITIONS,
   balances: { table: "balances", of: ["account_id"], order: ["vega_time"] },
   margin_levels: { table: "margin_levels", of: ["account_id"], order: ["vega_time"] },
-  market_data: { table: "market_data", of: ["market"], order: ["vega_time", "synthetic_time"], few: true },
+  market_data: { table: "market_data", of: ["market"], order: ["vega_time", "synthetic_time"], count: "few" },
 };
 
 /** The states that can be asked for at a block. */
@@ -174,23 +174,29 @@ function lastRowsUpTo(dialect: ViewDialect, prefix: string, state: State, checks
 
 /** Returns the relation of the last row of each object, among the rows that meet a condition. */
 function lastRows(dialect: ViewDialect, prefix: string, state: State, among?: (row: string) => string): string {
-  const { table, of, order, where = () => "true", few = false } = state;
+  const { table, of, order, where = () => "true", count } = state;
   const rows = `${prefix}${table}`;
   const list = (row: string) => order.map((name) => `${row}.${name}`).join(", ");
+  const asked = (row: string) => (among === undefined ? [] : [among(row)]);
   if (dialect === "duckdb") {
     const columns = of.map((name) => name.replace(/_hex$/u, ""));
-    const same = [...columns.map((name) => `n.${name} = o.${name}`), ...(among === undefined ? [] : [among("n")])];
-    // Conditions of a query are applied to the rows first, as in PostgreSQL, which a window would prevent.
-    const last = `(${list("o")}) = (SELECT max((${list("n")})) FROM ${rows} AS n WHERE ${same.join(" AND ")})`;
-    return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...(among === undefined ? [] : [among("o")]), last].join(" AND ")})`;
+    if (count === "many") {
+      // Conditions of a query are applied to the rows first, as in PostgreSQL. A window only has those of its partitions.
+      const same = [...columns.map((name) => `n.${name} = o.${name}`), ...asked("n")];
+      const last = `(${list("o")}) = (SELECT max((${list("n")})) FROM ${rows} AS n WHERE ${same.join(" AND ")})`;
+      return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...asked("o"), last].join(" AND ")})`;
+    }
+    const newest = order.map((name) => `${name} DESC`).join(", ");
+    const last = `SELECT * FROM ${rows} AS o WHERE ${["true", ...asked("o")].join(" AND ")} QUALIFY row_number() OVER (PARTITION BY ${columns.join(", ")} ORDER BY ${newest}) = 1`;
+    return `(SELECT * FROM (${last}) AS o WHERE ${where("o")})`;
   }
-  if (few && among === undefined) {
+  if (count === "few" && among === undefined) {
     return lastByIndex(prefix, state);
   }
   // Conditions of a query are applied to the rows first, so that an index finds the rows of a party or a market.
   const same = of.map((name) => `${indexedSql(name, "n")} = ${indexedSql(name, "o")}`);
-  const later = [...same, `(${list("n")}) > (${list("o")})`, ...(among === undefined ? [] : [among("n")])];
-  return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...(among === undefined ? [] : [among("o")])].join(" AND ")} AND NOT EXISTS (SELECT 1 FROM ${rows} AS n WHERE ${later.join(" AND ")}))`;
+  const later = [...same, `(${list("n")}) > (${list("o")})`, ...asked("n")];
+  return `(SELECT o.* FROM ${rows} AS o WHERE ${[where("o"), ...asked("o")].join(" AND ")} AND NOT EXISTS (SELECT 1 FROM ${rows} AS n WHERE ${later.join(" AND ")}))`;
 }
 
 /**
