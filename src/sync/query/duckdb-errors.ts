@@ -8,6 +8,9 @@ import { duckdbError } from "../sinks/duckdb/duckdb-package.js";
 const OF_STATEMENT =
   /^(?:Parser|Syntax|Binder|Catalog|Conversion|Invalid Input|Out of Range|Mismatch Type|Invalid Type|Not implemented|Divide by Zero|Parameter Not Resolved|Parameter Not Allowed) Error/u;
 
+/** Errors of a damaged file, which a statement has not caused. */
+const OF_FILE = /^Invalid Input Error: (?:Malformed JSON|JSON transform error) in file/u;
+
 /** Converts an error of DuckDB that a statement has caused, with the place in the statement. */
 export function statementError(reason: unknown, name: string): TradewireError {
   if (reason instanceof TradewireError) {
@@ -27,7 +30,7 @@ export function statementError(reason: unknown, name: string): TradewireError {
       cause: reason,
     });
   }
-  if (!OF_STATEMENT.test(said)) {
+  if (!OF_STATEMENT.test(said) || OF_FILE.test(said)) {
     return duckdbError(reason, name);
   }
   const hint = hintOf(said);

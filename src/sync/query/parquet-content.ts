@@ -5,7 +5,6 @@ import { SinkError } from "../../base/errors/index.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
 import { fileLiteral, literal } from "../sinks/duckdb/csv-columns.js";
-import { inDuckdb } from "../sinks/duckdb/duckdb-package.js";
 import { loadListed } from "../sinks/parquet/listed-files.js";
 import { type EntryJson, manifestOf, toJson } from "../sinks/parquet/manifest.js";
 import { type FolderLayout, readAsked, readFolder } from "../sinks/parquet/parquet-folder.js";
@@ -33,7 +32,7 @@ export async function folderContent(folder: string, sql: string): Promise<Duckdb
     async prepare(connection) {
       await createModel(connection, sql);
       const read = await tablesOf(connection, sql);
-      const hasMarkets = await inDuckdb(name, addListed(connection, layout, read));
+      const hasMarkets = await addListed(connection, layout, read);
       const loaded = await addLedger(connection, layout, NAMES_LEDGER.test(sql) ? tableNames : read.tables);
       for (const table of read.tables) {
         if (loaded.has(table)) {

@@ -65,7 +65,7 @@ async function addVersions(connection: DuckDBConnection, layout: FolderLayout, t
 }
 
 /**
- * Loads what nodes have listed into a table of a database, if the folder has any.
+ * Replaces a table of a database by what nodes have listed, if the folder has any. It has no key, whose index would have to fit into memory.
  *
  * @returns whether it has
  * @throws errors of DuckDB, which name the file
@@ -80,7 +80,7 @@ export async function loadListed(
     return false;
   }
   await connection.run(
-    `INSERT INTO ${table} SELECT ${listedValues("duckdb", table)} FROM ${readListedSql(path, table)} AS r ON CONFLICT DO NOTHING`,
+    `CREATE OR REPLACE TABLE ${table} AS SELECT ${listedValues("duckdb", table)} FROM ${readListedSql(path, table)} AS r`,
   );
   return true;
 }

@@ -150,7 +150,7 @@ export function factsOf({ chainId, table, fromBlock, toBlock, segmentId, schemaV
   };
 }
 
-/** DuckDB 1.5.5 loses rows by the Bloom filters of bytes that it reads: https://github.com/duckdb/duckdb/pull/23829. */
+/** DuckDB 1.5 loses rows by the Bloom filters of bytes that it reads: https://github.com/duckdb/duckdb/pull/23829. */
 export const NO_BLOOM_FILTERS = "WRITE_BLOOM_FILTER false";
 
 /** Returns the statement that writes a Parquet file. Rows keep the order of the query. */
