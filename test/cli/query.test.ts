@@ -283,7 +283,7 @@ describe("a statement", () => {
       "SELECT *\nFROM candle_1h",
       'Table with name candle_1h does not exist! (line 2, at "candle_1h")\nDid you mean candles_1h? `SHOW TABLES`',
     ],
-    ["FROM duckdb", '(line 1, at "duckdb")\n`SHOW TABLES` lists what there is.\n'],
+    ["FROM price_levels", '(line 1, at "price_levels")\n`SHOW TABLES` lists what there is.\n'],
     ["SELECT pric FROM trades_v", 'Referenced column "pric" not found in FROM clause!'],
     ["SELECT * FROM orders_at(1, 2, 3)", "orders_at"],
     ["SELECT CAST('x' AS INTEGER)", "Conversion Error: Could not convert string 'x' to INT32"],

@@ -45,7 +45,7 @@ const shapeOf = (url: string, schema: string) =>
      UNION ALL SELECT viewname, definition, NULL, NULL FROM pg_views WHERE schemaname = '${schema}'
      UNION ALL SELECT proname, pg_get_functiondef(oid), NULL, NULL FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace
      ORDER BY 1, 2, 4, 3`,
-  ).then((rows) => JSON.stringify(rows).replaceAll(`${schema}.`, ""));
+  ).then((rows) => JSON.stringify(rows).replaceAll(new RegExp(`(\\\\"|)${schema}\\1\\.`, "g"), ""));
 
 describe("tradewire schema --for-sync", () => {
   it("prints what a sync makes", async () => {

@@ -5,7 +5,7 @@ import { quoted } from "../../../base/errors/error-text.js";
 import { SinkError } from "../../../base/errors/index.js";
 import { hasErrorCode } from "../../../base/errors/node-errors.js";
 import type { TrustedSchema } from "../../../base/postgres.js";
-import type { TableName } from "../../../data/schema/table-names.js";
+import { type TableName, tableNames } from "../../../data/schema/table-names.js";
 import { identifier } from "../../sink-columns.js";
 import { type SinkView, sinkViews, viewedTables } from "../../views/sink-views.js";
 import { assertTrusted, readCatalog } from "./postgres-catalog.js";
@@ -101,30 +101,26 @@ export async function createViews(
 /**
  * Returns the statements that create the views and functions that a sync would create over tables. A sync then leaves them as they are.
  *
- * @param schema the schema of the tables; without it, they are those of the search path, and a sync is expected to use `public`
+ * @param schema the schema of the tables
  */
-export function viewsScript(tables: readonly TableName[], schema: string | undefined): string[] {
-  const viewed = new Map(tables.map((table) => [table, []]));
-  const viewsIn = (prefix: string) => sinkViews({ dialect: "postgres", prefix, tables: viewed });
-  const prefix = schema === undefined ? "" : `${identifier(schema)}.`;
-  const { before, parts } = viewsIn(prefix);
-  const synced = viewsIn(`${identifier(schema ?? "public")}.`).parts;
-  const marks = new Map(synced.map((part) => [part.name, markOf(part)]));
-  return [
-    ...before.map(({ create }) => create),
-    ...parts.flatMap((part) => [part.create, commentSql(prefix, part, marks.get(part.name) ?? "")]),
-  ];
+export function viewsScript(tables: readonly TableName[], schema = "public"): string[] {
+  const prefix = `${identifier(schema)}.`;
+  const viewed = new Map(tableNames.filter((table) => tables.includes(table)).map((table) => [table, []]));
+  const { before, parts } = sinkViews({ dialect: "postgres", prefix, tables: viewed });
+  return [...before.map(({ create }) => create), ...parts.flatMap((part) => partSql(prefix, part))];
 }
 
 async function createParts(client: PoolClient, prefix: string, parts: readonly SinkView[]): Promise<void> {
-  for (const part of parts) {
-    await client.query(part.create);
-    await client.query(commentSql(prefix, part, markOf(part)));
-  }
+  await runAll(
+    client,
+    parts.flatMap((part) => partSql(prefix, part)),
+  );
 }
 
-function commentSql(prefix: string, { kind, name }: SinkView, mark: string): string {
-  return `COMMENT ON ${kind === "view" ? "VIEW" : "FUNCTION"} ${prefix}${name} IS '${mark}'`;
+/** Returns the statements that create a view or function, and mark it as that of a sync. */
+function partSql(prefix: string, part: SinkView): string[] {
+  const kind = part.kind === "view" ? "VIEW" : "FUNCTION";
+  return [part.create, `COMMENT ON ${kind} ${prefix}${part.name} IS '${markOf(part)}'`];
 }
 
 /** Returns the comment of a view or function, which changes with its definition. */
