@@ -1,5 +1,5 @@
 // Slow, and worth it: a node is synced into a DuckDB file and a folder of Parquet files, and both are asked the same.
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
