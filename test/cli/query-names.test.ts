@@ -76,7 +76,7 @@ it("joined files and deep comparisons are not confused by what nodes list, and a
   expect(await tradewire("sync", ...deep)).toMatchObject({ code: 0 });
   const files = await readdir(listed);
   expect(files.sort()).toEqual(["accounts", "assets", "markets"].map((name) => `tradewire_${name}.jsonl`));
-  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,60\n" });
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n443,443\n" });
   const file = join(listed, "tradewire_assets.jsonl");
   await writeFile(file, (await readFile(file)).subarray(0, -9));
   expect(await query("parquet:history", "FROM assets")).toMatchObject({
@@ -84,11 +84,11 @@ it("joined files and deep comparisons are not confused by what nodes list, and a
     err: expect.stringMatching(/tradewire_assets\.jsonl.*\nThe file is damaged\. Delete it: the next sync stores/),
   });
   await rm(listed, { recursive: true });
-  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,0\n" });
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n443,0\n" });
   expect(await query("parquet:history", "FROM market_versions")).toMatchObject({
     code: 2,
     err: expect.stringContaining("no rows of the table markets"),
   });
   expect(await sync("parquet:history")).toMatchObject({ out: expect.stringContaining('"units":0,') });
-  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n60,60\n" });
+  expect(await query("parquet:history", balances)).toMatchObject({ code: 0, out: "rows,parties\n443,443\n" });
 });

@@ -45,7 +45,8 @@ const within = (from: number, to: number) => (row: Row) => {
   const height = heights.get(row["vega_time"]) ?? Number.NaN;
   return from <= height && height <= to;
 };
-const counts = (read: number, printed: number) => `Read ${read} rows, printed ${printed}.\n`;
+const grouped = (count: number) => count.toLocaleString("en-US");
+const counts = (read: number, printed: number) => `Read ${grouped(read)} rows, printed ${grouped(printed)}.\n`;
 
 /** Run an export that prints lines of JSON. */
 const exported = (transport: string, table: TableName, ...more: string[]) =>
@@ -108,7 +109,7 @@ describe.each(["grpc", "rest"])("rows of times, markets and parties over %s", (t
       const rows = rowsOf(table).filter(within(first, end - 1));
       const { code, out, err } = await exported(transport, table, ...limits);
       expect([code, out]).toEqual([0, linesOf(rows)]);
-      expect(err).toMatch(new RegExp(`^Read \\d+ rows, printed ${rows.length}\\.\\n$`));
+      expect(err).toMatch(new RegExp(`^Read [\\d,]+ rows, printed ${grouped(rows.length)}\\.\\n$`));
     }
   });
 
