@@ -32,11 +32,13 @@ const innerModulesOfCommand = {
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
   // `export --estimate` estimates the exports of a range without a sync.
   sync: [
+    "coverage",
     "divergence",
     "estimate",
     "sync-options",
     "sinks/duckdb/duckdb-tables",
     "sinks/postgres/postgres-tables",
+    "sinks/postgres/postgres-views",
     "sink-columns",
   ],
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
