@@ -163,6 +163,13 @@ export const extensionsOption = choice("<rule>", "whether the first chunk must h
   "optional",
 ]);
 
+/** The option of commands that create the views of a sync, or print them. */
+export const viewsOption = choice(
+  "<which>",
+  "create views such as trades_v and candles_1h in a database, or none (default: all)",
+  ["all", "none"],
+);
+
 /** The option that says how nodes behave; a client's own default is that of its configuration. */
 export const profileOption = choice(
   "<name>",

@@ -161,10 +161,33 @@ describe("the cache of a node's history", () => {
     ]);
   });
 
+  it("answers from the blocks that were asked for, also if segments have others", async () => {
+    const ask = async (sql: string, ...more: string[]) => {
+      const blocks = ["--from-block", "5", "--to-block", "24", ...more];
+      const { code, out, err } = await tradewire([...ofNode(), ...blocks, "-o", "csv", sql], {}, "part");
+      return code === 0 ? out.trimEnd().split("\n").slice(1).join() : err;
+    };
+    const exported = ["--table", "orders", "--blocks", "5:24", "-o", "jsonl"];
+    const { out } = await tradewire(["export", "--grpc-url", node.grpcUrl, ...exported]);
+    expect(await ask("SELECT count(*) FROM orders")).toBe(String(out.trimEnd().split("\n").length));
+    expect(await ask("SELECT count(*), min(_from_block), max(_from_block) FROM trades")).toBe("40,5,5");
+    expect(await ask("SELECT sum(trades) FROM candles_1d")).toBe("40");
+    expect(await ask("SELECT min(height), max(height) FROM blocks")).toBe("5,24");
+    expect(await ask("SELECT from_block, to_block FROM trades JOIN loaded_blocks ON true LIMIT 1")).toBe("5,24");
+    expect(await ask("SELECT DISTINCT complete_from, complete_to FROM positions_now")).toBe("5,24");
+    expect(Number(await ask("SELECT count(*) FROM positions_at(24)"))).toBeGreaterThan(0);
+    expect(await ask("SELECT count(*) FROM positions_at(25)")).toContain("block 25 is not loaded into positions");
+    const estimated = await tradewire([...ofNode(), "--from-block", "5", "--estimate", "-o", "json", "FROM positions"]);
+    expect(JSON.parse(estimated.out).tables.map(({ table }: { table: string }) => table)).toEqual([
+      "positions",
+      "blocks",
+    ]);
+  });
+
   it("is not used for blocks that the node does not have", async () => {
     expect(await count(node.grpcUrl, "beyond", "--from-block", "1000")).toMatchObject({
       code: 2,
-      err: expect.stringContaining("no segment between --from-block and --to-block\nIts history has blocks 1 to 30"),
+      err: expect.stringContaining("no block between --from-block and --to-block\nIts history has blocks 1 to 30"),
     });
   });
 });

@@ -113,7 +113,7 @@ it.each([
   ["Inof", "Did you mean Info?"],
   ["vega.api.v1.CoreService/Statistic", "Did you mean vega.api.v1.CoreService/Statistics?"],
   [
-    "grpc.reflection.v1.ServerReflection/Info",
+    "grpc.reflection.v1.ServerReflection/ServerReflectionInof",
     "Did you mean grpc.reflection.v1.ServerReflection/ServerReflectionInfo?",
   ],
 ])("there is no method %s, and the nearest is named", (method, advice) => {

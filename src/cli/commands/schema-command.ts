@@ -19,7 +19,7 @@ import { choice, defineCommand, flag, type OptionValues, parsed, text, withDefau
 import { indentedJson, writeOut } from "../output.js";
 import { outputFormat, outputOptions, printReport } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
-import { tablesOption } from "../shared-options.js";
+import { tablesOption, viewsOption } from "../shared-options.js";
 import { createTables, type Tables } from "../table.js";
 
 const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];
@@ -44,10 +44,7 @@ const schemaOptions = {
     conflicts: ["schemaVersion", "fromSchemaVersion", "addedNullable", "json"],
   }),
   schema: text("<name>", "PostgreSQL schema of the tables (with --for-sync)"),
-  views: choice("<which>", "with --for-sync: print views such as trades_v and candles_1h, or none (default: all)", [
-    "all",
-    "none",
-  ]),
+  views: viewsOption,
   partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
   partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
   partitionCount: parsed(

@@ -37,8 +37,8 @@ export const sourceOptions = {
   fromArchives: text("<folder>", "query the archives in this folder, of one chain"),
   schema: text("<name>", "PostgreSQL schema of the tables (default: public)"),
   ...blockOptions(
-    "segments of the node that start before it are not read",
-    "segments of the node that end after it are not read",
+    "statements read no rows of earlier blocks of the node",
+    "statements read no rows of later blocks of the node",
   ),
   memory: parsed("<size>", "memory limit of DuckDB, such as 512MiB (default: 1GiB)", parseSize),
   cacheSize: parsed("<size>", "maximum size of the cache of the node's history (default: 4GiB)", parseSize),

@@ -6,6 +6,7 @@ import { fileError, hasErrorCode } from "../../base/errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
 import { choice, flagOf, type OptionValues, text, textList } from "../declarations.js";
 import type { Streams } from "../output.js";
+import { viewsOption } from "../shared-options.js";
 
 /**
  * The options that select the sink. No option accepts a password, because other users of a machine can read arguments.
@@ -30,10 +31,7 @@ export const sinkOptions = {
     "create only keys in PostgreSQL or, after the first load, also indexes for common queries (default: query)",
     ["keys", "query"],
   ),
-  views: choice("<which>", "create views such as trades_v and candles_1h in a database, or none (default: all)", [
-    "all",
-    "none",
-  ]),
+  views: viewsOption,
 };
 
 export type TargetOptions = OptionValues<typeof targetOptions>;

@@ -1,24 +1,34 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { RequestError } from "../../base/errors/index.js";
+import type { BlockRange } from "../../data/history/segments.js";
 import { type TableName, tableNames } from "../../data/schema/table-names.js";
 import { identifier } from "../sink-columns.js";
 import { createLedger } from "../sinks/duckdb/duckdb-ledger.js";
 import { newTableSql } from "../sinks/duckdb/duckdb-tables.js";
 import { readOthers } from "../sinks/duckdb/duckdb-views.js";
 import { type ListedTable, listedTables } from "../views/listed-records.js";
+import { rowsOfBlocks } from "./block-part.js";
 import { statementError } from "./duckdb-errors.js";
 import { ATTACHED, type DuckdbContent, prepareSelect } from "./duckdb-query.js";
 import { ledgerGaps } from "./ledger-gaps.js";
 import { createNamedViews } from "./named-views.js";
 
+/** What statements read of a file, and whom it informs. */
+interface FileOptions {
+  /** The only blocks that are read; all by default. */
+  readonly blocks?: BlockRange | undefined;
+  /**
+   * Called with the names of views, functions and tables of the file that have the names of those of this release: with the name of the
+   * file, the statement can name them.
+   */
+  readonly onShadowed?: (names: readonly string[]) => void;
+}
+
 /**
  * Returns the content of a DuckDB file for a statement. If a sync has created it, the views and functions are those of this release, in
  * memory, also if it was created without any.
- *
- * @param onShadowed called with the names of views, functions and tables of the file that have the names of such ones: with the name of the
- *   file, the statement can name them
  */
-export function fileContent(path: string, sql: string, onShadowed: (names: readonly string[]) => void): DuckdbContent {
+export function fileContent(path: string, sql: string, { blocks, onShadowed }: FileOptions): DuckdbContent {
   return {
     name: `duckdb:${path}`,
     file: path,
@@ -31,15 +41,18 @@ export function fileContent(path: string, sql: string, onShadowed: (names: reado
         await connection.run(`USE ${ATTACHED}`); // It is the file of someone else.
         return [];
       }
-      for (const table of tables.map(identifier)) {
-        await connection.run(`CREATE VIEW ${table} AS FROM ${ATTACHED}.main.${table}`);
+      const from = `${ATTACHED}.main.`;
+      const rowsOf = blocks && (await rowsOfBlocks(connection, from, blocks));
+      for (const table of tables) {
+        const rows = rowsOf?.(table) ?? `FROM ${from}${identifier(table)}`;
+        await connection.run(`CREATE VIEW ${identifier(table)} AS ${rows}`);
       }
       const created = await createNamedViews(connection, sql);
       const others = await readOthers(connection, `database_name = '${ATTACHED}' AND schema_name = 'main'`);
       const named = new Set(sql.toLowerCase().match(/(?<![\w.])\w+/gu)); // Without the name of the file.
       const shadowed = [...created].filter((name) => others.has(name) && named.has(name));
       if (shadowed.length > 0) {
-        onShadowed(shadowed.map((name) => `${ATTACHED}.${name}`));
+        onShadowed?.(shadowed.map((name) => `${ATTACHED}.${name}`));
       }
       await connection.run(`SET search_path = 'memory.main,${ATTACHED}.main'`);
       const read = await tablesOf(connection, sql);

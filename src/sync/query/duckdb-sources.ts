@@ -4,6 +4,7 @@ import { SinkError } from "../../base/errors/index.js";
 import { fileError, READ_ADVICE } from "../../base/errors/node-errors.js";
 import { monotonicMs } from "../../base/runtime/index.js";
 import { wait } from "../../base/signal/wait.js";
+import type { BlockRange } from "../../data/history/segments.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { createModel, fileContent, tablesOf } from "./duckdb-content.js";
 import { openDuckdbQuery } from "./duckdb-query.js";
@@ -38,7 +39,7 @@ export function duckdbSource(
       const until = monotonicMs() + maxWaitMs;
       for (let isFirst = true; ; isFirst = false) {
         try {
-          return await openDuckdbQuery(fileContent(path, statement, onShadowed), memoryLimit, signal);
+          return await openDuckdbQuery(fileContent(path, statement, { onShadowed }), memoryLimit, signal);
         } catch (reason) {
           if (!(reason instanceof SinkError && reason.code === Code.Unavailable) || monotonicMs() >= until) {
             throw reason;
@@ -75,7 +76,7 @@ interface Answering {
 /**
  * Opens the database of a statement whose tables must be loaded into a DuckDB file first.
  *
- * @param load loads tables, and opens their file with the function that it is given
+ * @param load loads tables, and opens their file with the function that it is given: all of it, or only some blocks
  * @returns the opened file; for a statement that reads no table, a database with all tables and views but without rows
  */
 export async function openLoaded(
@@ -83,7 +84,7 @@ export async function openLoaded(
   { memoryLimit, signal }: Answering,
   load: (
     tables: readonly TableName[],
-    open: (path: string) => Promise<Required<QueryDatabase>>,
+    open: (path: string, blocks?: BlockRange) => Promise<Required<QueryDatabase>>,
   ) => Promise<QueryDatabase>,
 ): Promise<QueryDatabase> {
   const { statement } = splitExplain(sql);
@@ -92,12 +93,8 @@ export async function openLoaded(
     return model;
   }
   await model[Symbol.asyncDispose]();
-  return await load(tables, (path) =>
-    openDuckdbQuery(
-      fileContent(path, statement, () => undefined),
-      memoryLimit,
-      signal,
-    ),
+  return await load(tables, (path, blocks) =>
+    openDuckdbQuery(fileContent(path, statement, { blocks }), memoryLimit, signal),
   );
 }
 

@@ -1,27 +1,23 @@
-import { Code } from "../../base/errors/code.js";
-import { RequestError, SinkError } from "../../base/errors/index.js";
-import { linkedController } from "../../base/signal/abort.js";
 import { throwIfAborted } from "../../base/signal/wait.js";
 import type { TableName } from "../../data/schema/table-names.js";
 import { retryWhileUnavailable } from "../availability.js";
 import { askedTables, compareCoverage } from "../coverage.js";
-import { DivergenceError } from "../divergence.js";
 import { type ExportsEstimate, estimateSync, estimateUnits } from "../estimate.js";
 import { readHistory } from "../node-history.js";
 import { planHistory } from "../plan-history.js";
-import type { CoverageQuery, TableRange } from "../sink.js";
+import type { CoverageQuery } from "../sink.js";
 import { duckdbSink } from "../sinks/duckdb/duckdb-sink.js";
-import { syncHistory } from "../sync.js";
 import { createReporter, type SyncHooks } from "../sync-events.js";
 import { parseBlockRange, type SyncClient, type SyncOptions } from "../sync-options.js";
-import type { NodeHistory } from "../unit.js";
+import { type BlockPart, partOf } from "./block-part.js";
 import { NOTHING_TO_CLOSE, openLoaded, tablesRead } from "./duckdb-sources.js";
 import { type CacheFile, takeCacheFile } from "./history-cache.js";
+import { isOfCache, type Loading, loadHistory, loadingOptions, RETRY_MS } from "./load-history.js";
 import type { QueryDatabase, QuerySource } from "./query-database.js";
 
 /** How statements are answered from nodes. */
 export interface NodeSourceOptions {
-  /** The blocks that are read: segments that lie within them; all by default. */
+  /** The blocks that are read; all by default. The segments that have some of them are loaded. */
   readonly range: SyncOptions["range"];
   /** The folder of the cache, which exists. */
   readonly cacheFolder: string;
@@ -34,14 +30,6 @@ export interface NodeSourceOptions {
     readonly onWait: (pid: number | undefined) => void;
   };
 }
-
-/** How long an unreachable node is retried, in milliseconds: it may be starting. */
-const RETRY_MS = 15_000;
-/** Number of adjacent segments that one export fetches. */
-const SEGMENTS_PER_EXPORT = 20;
-
-/** The cached history cannot be used: it is too large, or has gaps that the node does not have. */
-class UnusableCache extends RequestError {}
 
 /**
  * Returns the source that answers statements from nodes. The tables that a statement reads are loaded into a DuckDB file of the cache,
@@ -56,12 +44,13 @@ export function nodeSource(clients: readonly SyncClient[], options: NodeSourceOp
     ...NOTHING_TO_CLOSE,
     open: (sql, signal) =>
       openLoaded(sql, { memoryLimit, signal }, async (tables, open) => {
-        const { history, range, file } = await takeHistory(clients, { ...options, signal });
+        const { history, part, file } = await takeHistory(clients, options, signal);
         try {
-          let database = await openComplete(file, { history, tables, range }, open, signal);
+          const loading = { ...options, ...loadedFor(tables, part), signal };
+          let database = await openComplete(file, { history, ...loading }, (path) => open(path, part.blocks));
           if (database === undefined) {
-            const gaps = await load(clients, file, tables, { ...options, signal });
-            database = { ...(await open(file.path)), gaps };
+            const gaps = await loadHistory(clients, file, loading);
+            database = { ...(await open(file.path, part.blocks)), gaps };
           }
           await file.markUsed(cacheBytes);
           return withFile(database, file);
@@ -89,10 +78,10 @@ export async function estimateStatement(
   if (tables.length === 0) {
     return await estimateUnits(clients, [], { parallel: 1, signal });
   }
-  const { file } = await takeHistory(clients, { ...options, signal });
+  const { part, file } = await takeHistory(clients, options, signal);
   await using _ = file;
-  const exported = (path: string): SyncOptions => ({ ...loadingOptions({ ...options, signal }, path), tables });
-  const isContinued = await planHistory(clients, exported(file.path)).then(
+  const loading = { ...options, ...loadedFor(tables, part), signal };
+  const isContinued = await planHistory(clients, loadingOptions(loading, file.path)).then(
     ({ gaps, divergence }) => gaps.length === 0 && divergence === undefined,
     (reason: unknown) => {
       if (!isOfCache(reason)) {
@@ -101,49 +90,29 @@ export async function estimateStatement(
       return false;
     },
   );
-  const { plan: _plan, ...estimate } = await estimateSync(
-    clients,
-    exported(isContinued ? file.path : `${file.path}.new`),
-  );
+  const path = isContinued ? file.path : `${file.path}.new`;
+  const { plan: _plan, ...estimate } = await estimateSync(clients, loadingOptions(loading, path));
   return estimate;
 }
 
-/** Reads the history of the nodes, and takes the file of the cache for it. */
-async function takeHistory(clients: readonly SyncClient[], { cacheFolder, hooks, signal, ...options }: Loading) {
+/** Reads the history of the nodes, and takes the file of the cache for the asked part of it. */
+async function takeHistory(
+  clients: readonly SyncClient[],
+  { cacheFolder, hooks, ...options }: NodeSourceOptions,
+  signal: AbortSignal,
+) {
   const range = parseBlockRange(options.range);
   const retryContext = { retryForMs: RETRY_MS, report: createReporter(hooks), signal };
   const history = await retryWhileUnavailable(() => readHistory(clients, signal), retryContext);
-  assertWithin(history, range);
+  const part = partOf(history, range);
   const key = [history.chainId, range.fromBlock, range.toBlock].join("\0");
   const file = await takeCacheFile(cacheFolder, key, { onWait: hooks.onWait, signal });
-  return { history, range, file };
+  return { history, part, file };
 }
 
-/** Returns the options of the sync that loads tables into a file of the cache. */
-function loadingOptions({ range, memoryLimit, signal }: Loading, path: string) {
-  return {
-    sink: duckdbSink(path, { memoryLimit }),
-    range,
-    segmentsPerExport: SEGMENTS_PER_EXPORT,
-    retryForMs: RETRY_MS,
-    signal,
-  };
-}
-
-function assertWithin({ chainId, segments }: NodeHistory, range: ReturnType<typeof parseBlockRange>): void {
-  const [first, last] = [segments[0], segments.at(-1)];
-  if (chainId === "" || first === undefined || last === undefined) {
-    throw new SinkError("the node has no history yet", {
-      code: Code.FailedPrecondition,
-      advice: "Wait until it has made its first segment: `tradewire segments` lists them.",
-    });
-  }
-  if (!segments.some(({ fromBlock, toBlock }) => range.fromBlock <= fromBlock && toBlock <= range.toBlock)) {
-    throw new RequestError("the node has no segment between --from-block and --to-block", {
-      errorCode: "TW_BLOCK_RANGE",
-      advice: `Its history has blocks ${first.fromBlock} to ${last.toBlock}; \`tradewire segments\` lists the segments.`,
-    });
-  }
+/** Returns what is loaded to read tables of a part. The times of blocks separate it from the other blocks of its segments. */
+function loadedFor(tables: readonly TableName[], { range, blocks }: BlockPart): Pick<Loading, "range" | "tables"> {
+  return { range, tables: blocks === undefined || tables.includes("blocks") ? tables : [...tables, "blocks"] };
 }
 
 /** Returns a database that releases its file when it is closed. */
@@ -163,11 +132,10 @@ function withFile(database: QueryDatabase, file: CacheFile): QueryDatabase {
  */
 async function openComplete(
   file: CacheFile,
-  wanted: Pick<CoverageQuery, "history" | "tables" | "range">,
+  wanted: Wanted,
   open: (path: string) => Promise<QueryDatabase>,
-  signal: AbortSignal,
 ): Promise<QueryDatabase | undefined> {
-  if ((await file.size()) === 0 || !(await isLoaded(file, wanted, signal))) {
+  if ((await file.size()) === 0 || !(await isLoaded(file, wanted))) {
     return undefined;
   }
   const database = await open(file.path);
@@ -181,110 +149,26 @@ async function openComplete(
   return undefined;
 }
 
-async function isLoaded(
-  file: CacheFile,
-  wanted: Pick<CoverageQuery, "history" | "tables" | "range">,
-  signal: AbortSignal,
-): Promise<boolean> {
+type Wanted = Pick<CoverageQuery, "history" | "tables" | "range"> & Pick<Loading, "signal">;
+
+async function isLoaded(file: CacheFile, { history, tables: wanted, range, signal }: Wanted): Promise<boolean> {
   try {
     await using sink = duckdbSink(file.path);
     if ((await sink.inspect(signal)) === undefined) {
       return false;
     }
     const asked = await askedTables(sink);
-    const { tables, missing, gaps, divergence } = await compareCoverage(sink, { ...wanted, asked, limit: 1 });
+    const { tables, missing, gaps, divergence } = await compareCoverage(sink, {
+      ...{ history, tables: wanted, range },
+      asked,
+      limit: 1,
+    });
     // Units that end after the node's last block may be of another history, which a sync finds out.
-    const last = wanted.history.segments.at(-1)?.toBlock ?? 0n;
+    const last = history.segments.at(-1)?.toBlock ?? 0n;
     const isWithin = tables.every(({ toBlock = 0n }) => toBlock <= last);
     return isWithin && missing.length === 0 && gaps.length === 0 && divergence === undefined;
   } catch {
     throwIfAborted(signal);
     return false;
   }
-}
-
-interface Loading extends NodeSourceOptions {
-  readonly signal: AbortSignal;
-}
-
-/** Loads tables into a file of the cache. If the file turns out to be useless, it is loaded again, once. */
-async function load(
-  clients: readonly SyncClient[],
-  file: CacheFile,
-  tables: readonly TableName[],
-  options: Loading,
-): Promise<readonly TableRange[]> {
-  if ((await file.size()) > 0) {
-    try {
-      const gaps = await loadOnce(clients, file, tables, options);
-      if (gaps.length === 0) {
-        return gaps;
-      }
-    } catch (reason) {
-      if (!isOfCache(reason)) {
-        throw reason;
-      }
-    }
-    await file.remove();
-  }
-  return await loadOnce(clients, file, tables, options);
-}
-
-/** Returns whether a failure may be that of the cached file only: it is of another history or release, damaged or too large. */
-function isOfCache(reason: unknown): boolean {
-  return (
-    reason instanceof DivergenceError ||
-    reason instanceof UnusableCache ||
-    (reason instanceof SinkError && [Code.FailedPrecondition, Code.DataLoss, Code.Unknown].includes(reason.code))
-  );
-}
-
-async function loadOnce(
-  clients: readonly SyncClient[],
-  file: CacheFile,
-  tables: readonly TableName[],
-  options: Loading,
-): Promise<readonly TableRange[]> {
-  const { cacheBytes, hooks } = options;
-  const ending = linkedController(options.signal);
-  let isFull = false;
-  const watchSize = async () => {
-    if ((await file.size()) > cacheBytes) {
-      isFull = true;
-      ending.abort();
-    }
-  };
-  try {
-    const { failed, gaps } = await syncHistory(clients, {
-      ...loadingOptions({ ...options, signal: ending.signal }, file.path),
-      tables,
-      hooks: {
-        onEvent(event) {
-          hooks.onEvent?.(event);
-          if (event.kind === "loaded") {
-            void watchSize().catch(() => undefined); // The next event tries again.
-          }
-        },
-      },
-    });
-    const [first] = failed;
-    if (first !== undefined) {
-      throw first.error;
-    }
-    await watchSize();
-    throwIfAborted(ending.signal);
-    return gaps;
-  } catch (reason) {
-    throw isFull ? tooLarge(cacheBytes, reason) : reason;
-  } finally {
-    ending.abort(); // Removes the listener from the caller's signal.
-  }
-}
-
-function tooLarge(bytes: number, cause: unknown): UnusableCache {
-  return new UnusableCache(`the tables of the statement need more than ${bytes} bytes, the maximum size of the cache`, {
-    advice:
-      "Allow more with --cache-size, read fewer blocks with --from-block, or load them with `tradewire sync` and query that with --from.",
-    cause,
-  });
 }
