@@ -107,11 +107,15 @@ describe("the cache of a node's history", () => {
     expect(proxy.asked).toEqual([1n]);
     expect(await count(proxy.url, "reused")).toMatchObject({ code: 0, out: "rows\n60\n" });
     expect(proxy.asked).toEqual([1n]);
+    const snapshot = own.snapshot();
     for (let block = 0; block < 10; block += 1) {
       await own.makeBlock();
     }
     expect(await count(proxy.url, "reused")).toMatchObject({ code: 0, out: "rows\n70\n" });
     expect(proxy.asked).toEqual([1n, 31n]);
+    // A node that is at an earlier block again does not have what was exported since.
+    own.revert(snapshot);
+    expect(await count(proxy.url, "reused")).toMatchObject({ code: 0, out: "rows\n60\n" });
     // Another part of the history is apart, so that the answer does not depend on earlier statements.
     expect(await count(proxy.url, "reused", "--from-block", "11", "--to-block", "20")).toMatchObject({
       out: "rows\n20\n",

@@ -135,7 +135,11 @@ async function openComplete(
   wanted: Wanted,
   open: (path: string) => Promise<QueryDatabase>,
 ): Promise<QueryDatabase | undefined> {
-  if ((await file.size()) === 0 || !(await isLoaded(file, wanted))) {
+  const has = (await file.size()) === 0 ? "less" : await contentOf(file, wanted);
+  if (has === "more") {
+    await file.remove(); // A sync would leave units that the nodes no longer have.
+  }
+  if (has !== "all") {
     return undefined;
   }
   const database = await open(file.path);
@@ -151,11 +155,15 @@ async function openComplete(
 
 type Wanted = Pick<CoverageQuery, "history" | "tables" | "range"> & Pick<Loading, "signal">;
 
-async function isLoaded(file: CacheFile, { history, tables: wanted, range, signal }: Wanted): Promise<boolean> {
+/** Returns whether a file has all that the nodes have, less, or units after their last block, which may be of another history. */
+async function contentOf(
+  file: CacheFile,
+  { history, tables: wanted, range, signal }: Wanted,
+): Promise<"all" | "less" | "more"> {
   try {
     await using sink = duckdbSink(file.path);
     if ((await sink.inspect(signal)) === undefined) {
-      return false;
+      return "less";
     }
     const asked = await askedTables(sink);
     const { tables, missing, gaps, divergence } = await compareCoverage(sink, {
@@ -163,12 +171,13 @@ async function isLoaded(file: CacheFile, { history, tables: wanted, range, signa
       asked,
       limit: 1,
     });
-    // Units that end after the node's last block may be of another history, which a sync finds out.
     const last = history.segments.at(-1)?.toBlock ?? 0n;
-    const isWithin = tables.every(({ toBlock = 0n }) => toBlock <= last);
-    return isWithin && missing.length === 0 && gaps.length === 0 && divergence === undefined;
+    if (tables.some(({ toBlock = 0n }) => toBlock > last)) {
+      return "more";
+    }
+    return missing.length === 0 && gaps.length === 0 && divergence === undefined ? "all" : "less";
   } catch {
     throwIfAborted(signal);
-    return false;
+    return "less";
   }
 }
